@@ -1,0 +1,73 @@
+# Each target installs what it needs into .venv; the stamp files there record what is installed already.
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.stamp
+EXTRAS := [spark,tables,plots,bench,dev]
+PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test lint format bench clean FORCE
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP)-all ## Make .venv with everything in it, Spark and the benchmarks' rivals included
+
+demo: $(STAMP)-base ## Run the demonstration
+	@$(VENV)/bin/slidewise demo
+
+test: lint ## Check style and types, run the tests and the examples in the docs
+	@$(PY) -m pytest
+
+lint: $(STAMP)-dev ## Check style and types only
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+format: $(STAMP)-dev ## Rewrite the code in the project's style
+	@$(PY) -m ruff check -q --fix --exit-zero .
+	@$(PY) -m ruff format .
+
+bench: $(STAMP)-bench ## Measure the time per event against other engines
+	@$(PY) benchmarks/per_event.py
+
+clean: ## Remove .venv, caches and build output
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# $(call install,what is said,extras,stamps to touch)
+install = @echo "Installing $(1) into $(VENV) ..." && $(PIP) -e '.$(2)' && touch $(addprefix $(STAMP)-,$(3))
+
+$(STAMP)-base: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise,,base)
+
+$(STAMP)-dev: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and what its tests need,[dev],base dev)
+
+$(STAMP)-bench: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and what its benchmarks need,[bench],base bench)
+
+$(STAMP)-all: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and all its extras (some minutes),$(EXTRAS),base dev bench all)
+
+# A .venv that is half made, was moved here, or has lost its Python is made anew.
+ifneq ($(shell exec 2>/dev/null; grep -Fq '$(CURDIR)/$(VENV)/' $(VENV)/bin/pip && $(PY) -c 'import pip' && echo sound),sound)
+$(STAMP)-venv: FORCE
+endif
+
+FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+
+$(STAMP)-venv:
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
+	  if $$python -c '$(FIT)' >/dev/null 2>&1; then \
+	    echo "Making $(VENV) with $$($$python --version) ..."; \
+	    rm -rf $(VENV) && $$python -m venv $(VENV) && touch $@ && exit 0; \
+	    exit 1; \
+	  fi; \
+	done; \
+	echo "Slidewise needs Python 3.11 or newer with venv, and found none." >&2; \
+	echo "  Debian, Ubuntu: apt install python3 python3-venv" >&2; \
+	echo "  macOS:          brew install python" >&2; \
+	echo "  installed somewhere else? make setup PYTHON=/path/to/python3.11" >&2; \
+	exit 1

@@ -1,0 +1,50 @@
+"""Every error that Slidewise raises on purpose: what was found, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class SlidewiseError(Exception):
+    """The base class: catch this one to catch them all."""
+
+
+class EmptyWindowError(SlidewiseError):
+    """Something was asked of a window that holds too few rows; the window is unchanged."""
+
+
+class LawError(SlidewiseError):
+    """An operator breaks a law that it claims; the message carries the counter-example."""
+
+
+class UnsuitableOperatorError(SlidewiseError):
+    """An algorithm cannot serve this operator; the message names algorithms that can."""
+
+
+class InputError(SlidewiseError):
+    """An operator was given a value that it cannot aggregate."""
+
+
+class SumOverflowError(SlidewiseError):
+    """An integer sum does not fit into 64 bits."""
+
+
+class TimeOrderError(SlidewiseError):
+    """A time ran backwards."""
+
+
+class WindowError(SlidewiseError):
+    """A window, duration or closed end that makes no sense."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The tail of an error message: the closest known word, if one is close.
+
+    >>> did_you_mean("minuts", ["minutes", "hours"])
+    "; did you mean 'minutes'?"
+    >>> did_you_mean("parsec", ["minutes", "hours"])
+    ''
+    """
+    close = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,92 @@
+"""WHAT is computed: the operators, their laws, and how to make one of your own."""
+
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.classifiers import naive_bayes
+from slidewise.operators.contents import collect, count_distinct
+from slidewise.operators.extremes import (
+    argmax,
+    argmin,
+    first,
+    last,
+    m4,
+    maxcount,
+    mincount,
+    relative_variation,
+    value_range,
+)
+from slidewise.operators.extremes import max_ as max
+from slidewise.operators.extremes import min_ as min
+from slidewise.operators.laws import check_laws
+from slidewise.operators.logic import bool_and, bool_or
+from slidewise.operators.moments import correlation, covariance, stddev, variance
+from slidewise.operators.operator import Operator, operator
+from slidewise.operators.sketches import bloom, countmin, hyperloglog
+from slidewise.operators.sums import count, geomean, mean, product
+from slidewise.operators.sums import sum_ as sum
+
+CATALOGUE: tuple[Operator, ...] = (
+    sum,
+    count,
+    mean,
+    geomean,
+    variance,
+    stddev,
+    product,
+    max,
+    min,
+    argmax,
+    argmin,
+    maxcount,
+    mincount,
+    first,
+    last,
+    value_range,
+    m4,
+    relative_variation,
+    bool_and,
+    bool_or,
+    covariance,
+    correlation,
+    count_distinct,
+    bloom,
+    countmin,
+    hyperloglog,
+    naive_bayes,
+    collect,
+)
+
+__all__ = [
+    "CATALOGUE",
+    "Aggregate",
+    "Operator",
+    "argmax",
+    "argmin",
+    "bloom",
+    "bool_and",
+    "bool_or",
+    "check_laws",
+    "collect",
+    "correlation",
+    "count",
+    "count_distinct",
+    "countmin",
+    "covariance",
+    "first",
+    "geomean",
+    "hyperloglog",
+    "last",
+    "m4",
+    "max",
+    "maxcount",
+    "mean",
+    "min",
+    "mincount",
+    "naive_bayes",
+    "operator",
+    "product",
+    "relative_variation",
+    "stddev",
+    "sum",
+    "value_range",
+    "variance",
+]

@@ -1,0 +1,48 @@
+"""When two states or answers are the same."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+    """Whether two values are equal, NaN being equal to itself, also inside tuples, lists, dicts and arrays.
+
+    `tolerance` is relative, with the same absolute slack near zero, and applies to floats only.
+
+    >>> same((1, math.nan), (1, math.nan)), same(0.1 + 0.2, 0.3), same(0.1 + 0.2, 0.3, tolerance=1e-12)
+    (True, False, True)
+    """
+    if a is b:
+        return True
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b) or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
+    if hasattr(a, "shape") and hasattr(b, "shape"):
+        return _same_array(a, b, tolerance)
+    if tolerance and isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b or abs(a - b) <= tolerance * max(abs(a), abs(b), 1)
+    return bool(a == b)
+
+
+def shown(value: Any) -> str:
+    """A value for an error message: its repr, cut short where it is long.
+
+    >>> shown(3), shown(1 << 100_000)
+    ('3', 'an integer of 100001 bits')
+    """
+    if isinstance(value, int) and value.bit_length() > 1_000:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, tuple) and type(value) is tuple:
+        text = f"({', '.join(map(shown, value))}{',' if len(value) == 1 else ''})"
+    else:
+        text = repr(value)
+    return text if len(text) <= 400 else f"{text[:380]}... ({len(text)} characters)"
+
+
+def _same_array(a: Any, b: Any, tolerance: float) -> bool:
+    return bool(a.shape == b.shape) and all(same(x, y, tolerance) for x, y in zip(a.flat, b.flat, strict=True))

@@ -1,0 +1,193 @@
+"""Max-like operators: extremes with their rows and counts, the window's ends, and what is made of them.
+
+NaN is a value: it is greater than every other and equal to itself. Of equal values, 0.0 and -0.0 among them, the
+earlier stays. No row at all is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from slidewise.operators.inputs import number
+from slidewise.operators.operator import Operator
+
+
+def _greater(a: Any, b: Any) -> bool:
+    """Whether a is greater than b, NaN being the greatest."""
+    return bool(a > b or (a != a and b == b))
+
+
+def _larger(a: Any, b: Any) -> Any:
+    if a is None:
+        return b
+    if b is None or a >= b:
+        return a
+    return b if b > a or a == a else a
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    if a is None:
+        return b
+    if b is None or a <= b:
+        return a
+    return b if b < a or b == b else a
+
+
+max_ = Operator(
+    name="max",
+    identity=None,
+    combine=_larger,
+    commutative=True,
+    selective=True,
+    output="as the input",
+    state="the value",
+    builtin=True,
+)
+
+min_ = Operator(
+    name="min",
+    identity=None,
+    combine=_smaller,
+    commutative=True,
+    selective=True,
+    output="as the input",
+    state="the value",
+    builtin=True,
+)
+
+
+def _argument(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
+    def combine(a: Any, b: Any) -> Any:
+        if a is None:
+            return b
+        return b if b is not None and wins(b[0], a[0]) else a
+
+    return Operator(
+        name=name,
+        identity=None,
+        lift=lambda x, y: (y, x),
+        combine=combine,
+        lower=lambda state: None if state is None else state[1],
+        selective=True,
+        inputs=("x", "y"),
+        output="as x",
+        state="the row's y and x",
+        builtin=True,
+    )
+
+
+argmax = _argument("argmax", _greater)
+argmin = _argument("argmin", lambda b, a: _greater(a, b))
+
+
+def _counted(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
+    def combine(a: Any, b: Any) -> Any:
+        if a is None:
+            return b
+        if b is None or wins(a[0], b[0]):
+            return a
+        return b if wins(b[0], a[0]) else (a[0], a[1] + b[1])
+
+    return Operator(
+        name=name,
+        identity=None,
+        lift=lambda x: (x, 1),
+        combine=combine,
+        lower=lambda state: 0 if state is None else state[1],
+        commutative=True,
+        output="int64",
+        state="the value and a count",
+        builtin=True,
+    )
+
+
+maxcount = _counted("maxcount", _greater)
+mincount = _counted("mincount", lambda a, b: _greater(b, a))
+
+first = Operator(
+    name="first",
+    identity=None,
+    combine=lambda a, b: b if a is None else a,
+    selective=True,
+    output="as the input",
+    state="the value",
+    builtin=True,
+)
+
+last = Operator(
+    name="last",
+    identity=None,
+    combine=lambda a, b: a if b is None else b,
+    selective=True,
+    output="as the input",
+    state="the value",
+    builtin=True,
+)
+
+
+def _both_ends(a: Any, b: Any) -> Any:
+    if a is None:
+        return b
+    return a if b is None else (_smaller(a[0], b[0]), _larger(a[1], b[1]))
+
+
+def _ends(operator: str) -> Callable[[Any], Any]:
+    def lift(x: Any) -> Any:
+        x = number(x, operator)
+        return x, x
+
+    return lift
+
+
+value_range = Operator(
+    name="value_range",
+    identity=None,
+    lift=_ends("value_range"),
+    combine=_both_ends,
+    lower=lambda state: None if state is None else state[1] - state[0],
+    commutative=True,
+    output="as the input",
+    state="the least and the greatest value",
+    builtin=True,
+)
+
+relative_variation = Operator(
+    name="relative_variation",
+    identity=None,
+    lift=_ends("relative_variation"),
+    combine=_both_ends,
+    lower=lambda state: None if state is None or state[1] == 0 else (state[1] - state[0]) / state[1],
+    commutative=True,
+    output="float64, null where the greatest value is 0",
+    state="the least and the greatest value",
+    builtin=True,
+)
+
+
+class M4(NamedTuple):
+    """What a line chart needs of a window: its first, least, greatest and last value."""
+
+    first: Any
+    min: Any
+    max: Any
+    last: Any
+
+
+def _join_m4(a: M4 | None, b: M4 | None) -> M4 | None:
+    if a is None:
+        return b
+    return a if b is None else M4(a.first, _smaller(a.min, b.min), _larger(a.max, b.max), b.last)
+
+
+m4 = Operator(
+    name="m4",
+    identity=None,
+    lift=lambda x: M4(x, x, x, x),
+    combine=_join_m4,
+    output="a struct of first, min, max, last",
+    state="four values",
+    encode=lambda state: state if state is None else tuple(state),
+    decode=lambda values: values if values is None else M4(*values),
+    builtin=True,
+)

@@ -1,0 +1,30 @@
+"""Whether all rows, or any row, are true."""
+
+from __future__ import annotations
+
+from slidewise.operators.inputs import truth
+from slidewise.operators.operator import Operator
+
+bool_and = Operator(
+    name="bool_and",
+    identity=True,
+    lift=lambda x: truth(x, "bool_and"),
+    combine=lambda a, b: a and b,
+    commutative=True,
+    selective=True,
+    output="bool",
+    state="a bool",
+    builtin=True,
+)
+
+bool_or = Operator(
+    name="bool_or",
+    identity=False,
+    lift=lambda x: truth(x, "bool_or"),
+    combine=lambda a, b: a or b,
+    commutative=True,
+    selective=True,
+    output="bool",
+    state="a bool",
+    builtin=True,
+)

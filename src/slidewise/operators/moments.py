@@ -1,0 +1,203 @@
+"""Variance, standard deviation, covariance and correlation: sample statistics from stable moments.
+
+A partial keeps its moments about its own first row: with dx = x - first x, the sums of dx, dx * dx and so on, as
+double-doubles. `combine` shifts the younger partial's moments to the older one's first row. So constants give exactly
+zero, large offsets cost no digits, and a disturbance leaves no trace once its row has left the window.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from slidewise.operators import double_double as dd
+from slidewise.operators.double_double import ZERO, DoubleDouble, add, multiply
+from slidewise.operators.inputs import number
+from slidewise.operators.operator import Operator
+
+
+class Moments(NamedTuple):
+    """The moments of one column about its first value."""
+
+    n: int
+    first: DoubleDouble
+    s: DoubleDouble
+    ss: DoubleDouble
+
+
+class JointMoments(NamedTuple):
+    """The moments of two columns about their first row."""
+
+    n: int
+    x: DoubleDouble
+    y: DoubleDouble
+    sx: DoubleDouble
+    sy: DoubleDouble
+    sxx: DoubleDouble
+    syy: DoubleDouble
+    sxy: DoubleDouble
+
+
+def _exact(x: Any, operator: str) -> DoubleDouble:
+    x = number(x, operator)
+    return (x, 0.0) if isinstance(x, float) else dd.from_int(x)
+
+
+def _times(n: int, a: DoubleDouble) -> DoubleDouble:
+    return multiply((float(n), 0.0), a)
+
+
+def _shifted(
+    n: int, d: DoubleDouble, e: DoubleDouble, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble
+) -> DoubleDouble:
+    """The sum of (dx + d) * (dy + e) over n rows, from the sums of dx, dy and dx * dy."""
+    return add(add(sxy, add(multiply(d, sy), multiply(e, sx))), _times(n, multiply(d, e)))
+
+
+def _join(a: Moments, b: Moments) -> Moments:
+    if not a.n:
+        return b
+    if not b.n:
+        return a
+    d = add(b.first, dd.negate(a.first))
+    return Moments(
+        a.n + b.n,
+        a.first,
+        add(a.s, add(b.s, _times(b.n, d))),
+        add(a.ss, _shifted(b.n, d, d, b.s, b.s, b.ss)),
+    )
+
+
+def _join_joint(a: JointMoments, b: JointMoments) -> JointMoments:
+    if not a.n:
+        return b
+    if not b.n:
+        return a
+    d = add(b.x, dd.negate(a.x))
+    e = add(b.y, dd.negate(a.y))
+    return JointMoments(
+        a.n + b.n,
+        a.x,
+        a.y,
+        add(a.sx, add(b.sx, _times(b.n, d))),
+        add(a.sy, add(b.sy, _times(b.n, e))),
+        add(a.sxx, _shifted(b.n, d, d, b.sx, b.sx, b.sxx)),
+        add(a.syy, _shifted(b.n, e, e, b.sy, b.sy, b.syy)),
+        add(a.sxy, _shifted(b.n, d, e, b.sx, b.sy, b.sxy)),
+    )
+
+
+def _central(n: int, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble) -> DoubleDouble:
+    """The sum of products of the deviations from the means."""
+    return add(sxy, dd.negate(dd.divide(multiply(sx, sy), n)))
+
+
+def _variance(n: int, s: DoubleDouble, ss: DoubleDouble) -> float:
+    value = dd.divide(_central(n, s, s, ss), n - 1)[0]
+    return 0.0 if value < 0 else value
+
+
+def _lift_moments(operator: str) -> Any:
+    def lift(x: Any) -> Moments:
+        first = _exact(x, operator)
+        zero = ZERO if math.isfinite(first[0]) else (math.nan, 0.0)
+        return Moments(1, first, zero, zero)
+
+    return lift
+
+
+def _lower_variance(m: Moments) -> float | None:
+    return _variance(m.n, m.s, m.ss) if m.n > 1 else None
+
+
+def _lower_stddev(m: Moments) -> float | None:
+    return math.sqrt(_variance(m.n, m.s, m.ss)) if m.n > 1 else None
+
+
+_STATE = "a count, the first value, two double-double moments about it"
+
+variance = Operator(
+    name="variance",
+    identity=Moments(0, ZERO, ZERO, ZERO),
+    lift=_lift_moments("variance"),
+    combine=_join,
+    lower=_lower_variance,
+    output="float64, null below 2 rows",
+    state=_STATE,
+    error="rounding only (106 bits on the way)",
+    encode=tuple,
+    decode=lambda values: Moments(*values),
+    builtin=True,
+)
+
+stddev = Operator(
+    name="stddev",
+    identity=Moments(0, ZERO, ZERO, ZERO),
+    lift=_lift_moments("stddev"),
+    combine=_join,
+    lower=_lower_stddev,
+    output="float64, null below 2 rows",
+    state=_STATE,
+    error="rounding only (106 bits on the way)",
+    encode=tuple,
+    decode=lambda values: Moments(*values),
+    builtin=True,
+)
+
+
+def _lift_joint(operator: str) -> Any:
+    def lift(x: Any, y: Any) -> JointMoments:
+        x, y = _exact(x, operator), _exact(y, operator)
+        zero = ZERO if math.isfinite(x[0]) and math.isfinite(y[0]) else (math.nan, 0.0)
+        return JointMoments(1, x, y, zero, zero, zero, zero, zero)
+
+    return lift
+
+
+def _lower_covariance(m: JointMoments) -> float | None:
+    return dd.divide(_central(m.n, m.sx, m.sy, m.sxy), m.n - 1)[0] if m.n > 1 else None
+
+
+def _lower_correlation(m: JointMoments) -> float | None:
+    if m.n < 2:
+        return None
+    variance_x, variance_y = _variance(m.n, m.sx, m.sxx), _variance(m.n, m.sy, m.syy)
+    if variance_x == 0 or variance_y == 0:
+        return None
+    covariance = dd.divide(_central(m.n, m.sx, m.sy, m.sxy), m.n - 1)[0]
+    value = covariance / math.sqrt(variance_x) / math.sqrt(variance_y)
+    return value if math.isnan(value) else max(-1.0, min(1.0, value))
+
+
+_NONE = JointMoments(0, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO)
+_JOINT_STATE = "a count, the first row, five double-double moments about it"
+
+covariance = Operator(
+    name="covariance",
+    identity=_NONE,
+    lift=_lift_joint("covariance"),
+    combine=_join_joint,
+    lower=_lower_covariance,
+    inputs=("x", "y"),
+    output="float64, null below 2 rows",
+    state=_JOINT_STATE,
+    error="rounding only (106 bits on the way)",
+    encode=tuple,
+    decode=lambda values: JointMoments(*values),
+    builtin=True,
+)
+
+correlation = Operator(
+    name="correlation",
+    identity=_NONE,
+    lift=_lift_joint("correlation"),
+    combine=_join_joint,
+    lower=_lower_correlation,
+    inputs=("x", "y"),
+    output="float64, null below 2 rows or without variance",
+    state=_JOINT_STATE,
+    error="rounding only (106 bits on the way)",
+    encode=tuple,
+    decode=lambda values: JointMoments(*values),
+    builtin=True,
+)

@@ -1,0 +1,200 @@
+"""An operator is WHAT is computed: a monoid, with `lift` before it and `lower` after it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from slidewise.errors import SlidewiseError
+from slidewise.operators.aggregate import Aggregate
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Operator:
+    """A monoid (`identity`, `combine`) with `lift` and `lower`, and what it claims about itself.
+
+    What it computes
+        `lift(x, ...)` turns a row's arguments into a state, `combine(a, b)` joins the state of older rows with
+        that of newer ones, `lower(state)` makes the answer, and `identity` is the state of no rows at all.
+    What it claims, and `check_laws` verifies
+        `commutative`: combine(a, b) equals combine(b, a).
+        `selective`: combine(a, b) is a or b.
+        `inverse(total, oldest)`: exactly takes the oldest state off the front, so that
+        inverse(combine(a, b), a) equals b; where that is exact for some states only, `invertible_if(state)`
+        says for which.
+    What it says of itself
+        `inputs` (names of lift's arguments; `x?` may be left out, `x...` is one or more), `output`, `state` and
+        `error` are words for people. `parameters` are the values it was made with, `make` makes it with others.
+    How its state is stored
+        `encode` and `decode` turn a state into plain values (numbers, bools, text, bytes, None and tuples of
+        them) and back; without them the state must be plain already. `version` goes up when the state changes.
+    """
+
+    name: str
+    identity: Any
+    lift: Callable[..., Any] = _itself
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any], Any] = _itself
+    inverse: Callable[[Any, Any], Any] | None = None
+    invertible_if: Callable[[Any], bool] | None = None
+    commutative: bool = False
+    selective: bool = False
+    inputs: tuple[str, ...] = ("x",)
+    output: str = "any"
+    state: str = "any"
+    error: str = "exact"
+    encode: Callable[[Any], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
+    version: int = 1
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    make: Callable[..., Operator] | None = None
+    builtin: bool = False
+
+    def lift_row(self, *arguments: Any) -> Any:
+        """The state of one row: the identity where any argument is None, since nulls are skipped.
+
+        >>> import slidewise as sw
+        >>> sw.count.lift_row("a"), sw.count.lift_row(None)
+        (1, 0)
+        """
+        for argument in arguments:
+            if argument is None:
+                return self.identity
+        return self.lift(*arguments)
+
+    def __call__(self, *columns: Any, **parameters: Any) -> Any:
+        """Bind columns, `sw.max("temp")`, or set parameters, `sw.hyperloglog(p=12)`.
+
+        >>> import slidewise as sw
+        >>> sw.max("temp").over("10 minutes")
+        sw.max('temp').over('10 minutes')
+        >>> sw.hyperloglog(p=14)("user")
+        sw.hyperloglog(p=14)('user')
+        """
+        named = all(isinstance(column, str) for column in columns)
+        if parameters or not named:
+            if self.make is None:
+                if not named:
+                    raise SlidewiseError(
+                        f"{self.name} takes names of columns, such as sw.{self.name}('temp'), not {columns!r}; "
+                        "for values use sw.rolling or a SWAG"
+                    )
+                raise SlidewiseError(f"{self.name} has no parameters, but got {', '.join(parameters)}")
+            try:
+                inspect.signature(self.make).bind(*columns, **parameters)
+            except TypeError as error:
+                raise SlidewiseError(
+                    f"{self.name} is made with ({', '.join(self.parameters)}) first and bound to columns after, as in "
+                    f"{self!r}('user'), but got {_call(columns, parameters)}: {error}"
+                ) from None
+            return self.make(*columns, **parameters)
+        fewest, most = self.arity()
+        if not fewest <= len(columns) <= most:
+            raise SlidewiseError(
+                f"{self.name} takes the columns ({', '.join(self.inputs)}), but got "
+                f"{len(columns)}: ({', '.join(columns)})"
+            )
+        return Aggregate(self, columns)
+
+    def arity(self) -> tuple[int, float]:
+        """The fewest and the most columns that `lift` takes.
+
+        >>> import slidewise as sw
+        >>> sw.max.arity(), sw.count.arity(), sw.argmax.arity()
+        ((1, 1), (0, 1), (2, 2))
+        """
+        fewest = sum(not name.endswith("?") for name in self.inputs)
+        return fewest, float("inf") if any(name.endswith("...") for name in self.inputs) else len(self.inputs)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Operator):
+            return NotImplemented
+        return self.builtin and other.builtin and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key()) if self.builtin else object.__hash__(self)
+
+    def __repr__(self) -> str:
+        if not self.builtin:
+            return f"sw.operator(name={self.name!r})"
+        return f"sw.{self.name}{_call((), self.parameters)}" if self.parameters else f"sw.{self.name}"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.name, tuple(sorted(self.parameters.items()))
+
+
+def _call(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    return f"({', '.join([*map(repr, arguments), *(f'{name}={value!r}' for name, value in named.items())])})"
+
+
+def operator(
+    *,
+    name: str,
+    identity: Any,
+    combine: Callable[[Any, Any], Any],
+    lift: Callable[..., Any] = _itself,
+    lower: Callable[[Any], Any] = _itself,
+    inverse: Callable[[Any, Any], Any] | None = None,
+    commutative: bool = False,
+    selective: bool = False,
+    encode: Callable[[Any], Any] | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    version: int = 1,
+) -> Operator:
+    """Make an operator of your own from plain functions; several columns are several arguments of `lift`.
+
+    Claim a property only where it holds, and let `check_laws` verify it: properties are never guessed.
+
+    >>> import slidewise as sw
+    >>> longest = sw.operator(name="longest", identity="", combine=lambda a, b: a if len(a) >= len(b) else b)
+    >>> w = sw.DabaLite(longest)
+    >>> for word in ["to", "be", "or", "not"]:
+    ...     w.insert(word)
+    >>> w.query()
+    'not'
+    """
+    if not isinstance(name, str) or not name:
+        raise SlidewiseError(f"an operator's name is text, such as 'maxcount', not {name!r}")
+    given = {"lift": lift, "combine": combine, "lower": lower, "inverse": inverse, "encode": encode, "decode": decode}
+    for role, function in given.items():
+        if not (callable(function) or (function is None and role in ("inverse", "encode", "decode"))):
+            raise SlidewiseError(f"operator {name!r}: {role} must be a function, not {function!r}")
+    if (encode is None) != (decode is None):
+        raise SlidewiseError(f"operator {name!r}: encode and decode go together; give both or neither")
+    return Operator(
+        name=name,
+        identity=identity,
+        lift=lift,
+        combine=combine,
+        lower=lower,
+        inverse=inverse,
+        commutative=commutative,
+        selective=selective,
+        inputs=_inputs_of(lift),
+        error="as defined",
+        encode=encode,
+        decode=decode,
+        version=version,
+    )
+
+
+def _inputs_of(lift: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(lift).parameters.values()
+    except (TypeError, ValueError):
+        return ("x",)
+    names = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names.append(f"{parameter.name}...")
+        elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name if parameter.default is parameter.empty else f"{parameter.name}?")
+    return tuple(names)

@@ -1,0 +1,46 @@
+"""HOW a window is kept: one file per algorithm, all with the same interface."""
+
+from slidewise.swag.amta import Amta
+from slidewise.swag.b_int import BInt
+from slidewise.swag.daba import Daba
+from slidewise.swag.daba_lite import DabaLite
+from slidewise.swag.flat_fat import FlatFat
+from slidewise.swag.flat_fit import FlatFit
+from slidewise.swag.interface import Swag
+from slidewise.swag.recalc import Recalc
+from slidewise.swag.slick_deque import SlickDeque
+from slidewise.swag.subtract_on_evict import SubtractOnEvict
+from slidewise.swag.timed import Timed
+from slidewise.swag.two_stacks import TwoStacks
+from slidewise.swag.two_stacks_lite import TwoStacksLite
+
+ALGORITHMS: tuple[type[Swag], ...] = (
+    Recalc,
+    SubtractOnEvict,
+    TwoStacks,
+    TwoStacksLite,
+    Daba,
+    DabaLite,
+    FlatFit,
+    FlatFat,
+    BInt,
+    Amta,
+    SlickDeque,
+)
+
+__all__ = [
+    "ALGORITHMS",
+    "Amta",
+    "BInt",
+    "Daba",
+    "DabaLite",
+    "FlatFat",
+    "FlatFit",
+    "Recalc",
+    "SlickDeque",
+    "SubtractOnEvict",
+    "Swag",
+    "Timed",
+    "TwoStacks",
+    "TwoStacksLite",
+]

@@ -1,0 +1,196 @@
+"""DABA (section 5 of the paper): worst-case constant time in the space of 2n partials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, step, walk, write
+from slidewise.swag.interface import Swag
+from slidewise.swag.sublists import Pointers, show
+
+Undo = list[tuple[Chunk, int, Any]]
+
+
+class Daba(Swag):
+    """The de-amortised banker's aggregator.
+
+    Combine calls: insert at most 4, average 2.5; evict at most 3, average 1.5; query at most 1. Space: 2n partials.
+
+    Each element holds its value `val` and an aggregate `agg`. Six pointers F <= L <= R <= A <= B <= E cut the queue into
+    sublists: in [F, L) and [A, B) `agg` goes up to B, in [L, R) up to R, in [R, A) it starts at R, and in [B, E) at B.
+
+    >>> import slidewise as sw
+    >>> w = Daba(sw.max)
+    >>> for e in [4, 5, 3]:
+    ...     w.insert(e)
+    >>> w.evict(); w.evict()
+    >>> w.query()
+    3
+    """
+
+    __slots__ = ("A", "B", "E", "F", "L", "R", "_cA", "_cE", "_cF", "_cL", "_chunks")
+
+    F: int
+    L: int
+    R: int
+    A: int
+    B: int
+    E: int
+    # The chunks that hold the positions F, L, A - 1 and E - 1; the middle two only while lists are shrinking.
+    _cF: Any
+    _cL: Any
+    _cA: Any
+    _cE: Any
+    _chunks: Chunks
+
+    def insert(self, e: Any, *more: Any) -> None:
+        v = self._lift_row(e, more) if more or e is None else self._lift(e)
+        E = self.E
+        at = E & MASK
+        agg = v if self.B == E else self._combine(self._cE[((E - 1) & MASK) + CHUNK], v)
+        cE = self._cE if at else self._chunks.after(self._cE)
+        cE[at] = v
+        cE[at + CHUNK] = agg
+        self._fixup(self.F, self._cF, E + 1, cE)
+
+    def evict(self) -> None:
+        F = self.F
+        if F == self.E:
+            raise self._empty()
+        F += 1
+        if F & MASK:
+            self._fixup(F, self._cF, self.E, self._cE)
+        else:
+            left = self._cF
+            self._fixup(F, left[NEXT], self.E, self._cE)
+            self._chunks.release(left)
+
+    def _fixup(self, F: int, cF: Any, E: int, cE: Any, undo: Undo | None = None) -> None:
+        """Restore the invariants around the new F and E; nothing is stored before every combine has returned."""
+        L = self.L
+        R = self.R
+        B = self.B
+        if F == B:  # Singleton case
+            if F == E:
+                self.clear()
+                self._chunks.release(cE)
+                return
+            self.L = self.R = self.A = self.B = E
+            cF = cE
+        elif L == R != B:  # Shift
+            self.A = self.R = self.L = L + 1
+        else:
+            if L == B:  # Flip
+                L = F
+                cL = cF
+                A = B = E
+                cA = cE
+            else:
+                A = self.A
+                cL = self._cL
+                cA = self._cA
+            # Shrink
+            combine = self._combine
+            l = (L & MASK) + CHUNK  # noqa: E741
+            a = ((A - 1) & MASK) + CHUNK
+            front = combine(cL[l], cA[a])
+            back = cA[a - CHUNK]
+            if A != B:
+                agg_A = cA[a + 1] if a != MASK + CHUNK else cA[NEXT][CHUNK]
+                front = combine(front, agg_A)
+                back = combine(back, agg_A)
+            if undo is not None:
+                undo += ((cL, l, cL[l]), (cA, a, cA[a]))
+            cL[l] = front
+            cA[a] = back
+            self.L = L + 1
+            self._cL = cL if l != MASK + CHUNK else cL[NEXT]
+            self.A = A - 1
+            self._cA = cA if a != CHUNK else cA[PREV]
+            self.R = R
+            self.B = B
+        self.F = F
+        self._cF = cF
+        self.E = E
+        self._cE = cE
+
+    def partial(self) -> Any:
+        if self.F == self.E:
+            return self.operator.identity
+        front = self._cF[(self.F & MASK) + CHUNK]
+        return front if self.B == self.E else self._combine(front, self._cE[((self.E - 1) & MASK) + CHUNK])
+
+    def __len__(self) -> int:
+        return self.E - self.F
+
+    def clear(self) -> None:
+        self.F = self.L = self.R = self.A = self.B = self.E = 0
+        self._chunks = Chunks(fields=2)
+        self._cF = self._cL = self._cA = self._cE = None
+
+    def evict_many(self, k: int) -> None:
+        """Drop the k oldest rows. Combine calls: at most 3k, average 1.5k; n - k where half or more of the rows leave."""
+        if not self._leaving(k):
+            return
+        if 2 * k >= len(self):
+            self._keep(len(self) - k)
+            return
+        before = [getattr(self, name) for name in self.__slots__]
+        undo: Undo = []
+        try:
+            for _ in range(k):
+                F = self.F + 1
+                self._fixup(F, self._cF if F & MASK else self._cF[NEXT], self.E, self._cE, undo)
+        except BaseException:
+            for chunk, at, value in reversed(undo):
+                chunk[at] = value
+            for name, value in zip(self.__slots__, before, strict=True):
+                setattr(self, name, value)
+            raise
+        self._cF[PREV] = None
+
+    def _keep(self, n: int) -> None:
+        """Keep the n youngest rows and aggregate each of them up to E: one call for each that stays, none for the others.
+
+        All of them but the first become l_A, as if a cycle had just got to the end of its shrinking.
+        """
+        E = self.E
+        F = E - n
+        cF = step(self._cF, self.F, F)
+        aggs = list(walk(cF, F, E))
+        for i in range(n - 2, -1, -1):
+            aggs[i] = self._combine(aggs[i], aggs[i + 1])
+        write(cF, F, aggs, field=1)
+        cF[PREV] = None
+        self.F, self._cF = F, cF
+        self.L = self.R = self.A = F + 1
+        self.B = E
+
+    def stored(self) -> int:
+        return 2 * len(self)
+
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        pointers = Pointers.of(self)
+        self._require(pointers.ordered(), "F <= L <= R <= A <= B <= E")
+        self._require(pointers.balanced(), f"the sizes {pointers.sizes()} balance")
+        if not self:
+            self._require(self._cE is None, "an empty window holds no chunk")
+            return
+        F, L, R, A, B, E = pointers
+        self._require(step(self._cF, F, E - 1) is self._cE, "E - 1 lies in its chunk")
+        if L != R:
+            self._require(step(self._cF, F, L) is self._cL, "L lies in its chunk")
+            self._require(step(self._cF, F, A - 1) is self._cA, "A - 1 lies in its chunk")
+        vals = list(walk(self._cF, F, E))
+        aggs = list(walk(self._cF, F, E, field=1))
+        if rows is not None:
+            self._require_same(vals, self._lifted(rows), "the row of vals")
+        for p in range(F, E):
+            start, stop = (p, B) if p < L or A <= p < B else (p, R) if p < R else (R if p < A else B, p + 1)
+            self._require_same(aggs[p - F], self._fold(vals[start - F : stop - F]), f"the agg at F + {p - F}")
+
+    def _show(self) -> str:
+        vals = list(walk(self._cF, self.F, self.E))
+        aggs = list(walk(self._cF, self.F, self.E, field=1))
+        return show(Pointers.of(self), val=vals, agg=aggs)

@@ -1,0 +1,225 @@
+"""DABA Lite (section 6 of the paper): worst-case constant time in the space of n + 2 partials. The default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from slidewise.swag.deque import MASK, NEXT, PREV, Chunk, Chunks, step, walk, write
+from slidewise.swag.interface import Swag
+from slidewise.swag.sublists import Pointers, show
+
+Undo = list[tuple[Chunk, int, Any]]
+
+
+class DabaLite(Swag):
+    """The de-amortised banker's aggregator, the lighter form.
+
+    Combine calls: insert at most 3, average 2; evict at most 2, average 1; query at most 1. Space: n + 2 partials.
+
+    Six pointers F <= L <= R <= A <= B <= E cut the queue into sublists. [F, L) holds aggregates up to B, [L, R)
+    aggregates up to R, [R, A) plain values, [A, B) aggregates up to B, [B, E) plain values. `aggRA` is the aggregate of
+    [R, B) while L != R, and `aggB` that of [B, E).
+
+    >>> import slidewise as sw
+    >>> w = DabaLite(sw.maxcount)
+    >>> for e in [4, 5, 3, 4, 0, 4, 4]:
+    ...     w.insert(e)
+    >>> w.query()
+    1
+    >>> w.evict(); w.evict()
+    >>> w.query()
+    3
+    """
+
+    __slots__ = ("A", "B", "E", "F", "L", "R", "_cA", "_cE", "_cF", "_cL", "_chunks", "aggB", "aggRA")
+
+    F: int
+    L: int
+    R: int
+    A: int
+    B: int
+    E: int
+    # The chunks that hold the positions F, L, A - 1 and E - 1; the middle two only while lists are shrinking.
+    _cF: Any
+    _cL: Any
+    _cA: Any
+    _cE: Any
+    _chunks: Chunks
+
+    def insert(self, e: Any, *more: Any) -> None:
+        v = self._lift_row(e, more) if more or e is None else self._lift(e)
+        E = self.E
+        at = E & MASK
+        cE = self._cE if at else self._chunks.after(self._cE)
+        cE[at] = v
+        self._fixup(self.F, self._cF, E + 1, cE, v if self.B == E else self._combine(self.aggB, v))
+
+    def evict(self) -> None:
+        F = self.F
+        if F == self.E:
+            raise self._empty()
+        F += 1
+        if F & MASK:
+            self._fixup(F, self._cF, self.E, self._cE, self.aggB)
+        else:
+            left = self._cF
+            self._fixup(F, left[NEXT], self.E, self._cE, self.aggB)
+            self._chunks.release(left)
+
+    def _fixup(self, F: int, cF: Any, E: int, cE: Any, aggB: Any, undo: Undo | None = None) -> None:
+        """Restore the invariants around the new F, E and aggB; nothing is stored before every combine has returned."""
+        L = self.L
+        R = self.R
+        B = self.B
+        if F == B:  # Singleton case
+            if F == E:
+                self.clear()
+                self._chunks.release(cE)
+                return
+            self.L = self.R = self.A = self.B = E
+            self.aggRA = self.aggB = self.operator.identity
+            cF = cE
+        elif L == R != B:  # Shift
+            self.A = self.R = self.L = L + 1
+            self.aggB = aggB
+        else:
+            if L == B:  # Flip
+                L = F
+                cL = cF
+                A = B = E
+                cA = cE
+                aggRA = aggB
+                aggB = self.operator.identity
+            else:
+                A = self.A
+                cL = self._cL
+                cA = self._cA
+                aggRA = self.aggRA
+            # Shrink
+            l = L & MASK  # noqa: E741
+            a = (A - 1) & MASK
+            front = self._combine(cL[l], aggRA)
+            back = cA[a] if A == B else self._combine(cA[a], cA[a + 1] if a != MASK else cA[NEXT][0])
+            if undo is not None:
+                undo += ((cL, l, cL[l]), (cA, a, cA[a]))
+            cL[l] = front
+            cA[a] = back
+            self.L = L + 1
+            self._cL = cL if l != MASK else cL[NEXT]
+            self.A = A - 1
+            self._cA = cA if a else cA[PREV]
+            self.R = R
+            self.B = B
+            self.aggRA = aggRA
+            self.aggB = aggB
+        self.F = F
+        self._cF = cF
+        self.E = E
+        self._cE = cE
+
+    def query(self) -> Any:
+        F = self.F
+        E = self.E
+        if F == E:
+            return self._lower(self.operator.identity)
+        if self.B == E:
+            return self._lower(self._cF[F & MASK])
+        return self._lower(self._combine(self._cF[F & MASK], self.aggB))
+
+    def partial(self) -> Any:
+        if self.F == self.E:
+            return self.operator.identity
+        front = self._cF[self.F & MASK]
+        return front if self.B == self.E else self._combine(front, self.aggB)
+
+    def __len__(self) -> int:
+        return self.E - self.F
+
+    def clear(self) -> None:
+        self.F = self.L = self.R = self.A = self.B = self.E = 0
+        self.aggRA = self.aggB = self.operator.identity
+        self._chunks = Chunks()
+        self._cF = self._cL = self._cA = self._cE = None
+
+    def evict_many(self, k: int) -> None:
+        """Drop the k oldest rows. Combine calls: at most 2k, average k; n - k where half or more of the rows leave."""
+        if not self._leaving(k):
+            return
+        if 2 * k >= len(self):
+            self._keep(len(self) - k)
+            return
+        before = [getattr(self, name) for name in self.__slots__]
+        undo: Undo = []
+        try:
+            for _ in range(k):
+                F = self.F + 1
+                cF = self._cF if F & MASK else self._cF[NEXT]
+                self._fixup(F, cF, self.E, self._cE, self.aggB, undo)
+        except BaseException:
+            for chunk, at, value in reversed(undo):
+                chunk[at] = value
+            for name, value in zip(self.__slots__, before, strict=True):
+                setattr(self, name, value)
+            raise
+        self._cF[PREV] = None
+
+    def _keep(self, n: int) -> None:
+        """Keep the n youngest rows and aggregate each of them up to E: one call for each that stays, none for the others.
+
+        All of them but the first become l_A, as if a cycle had just got to the end of its shrinking.
+        """
+        L, R, A, B, E = self.L, self.R, self.A, self.B, self.E
+        F = E - n
+        cF = step(self._cF, self.F, F)
+        slots = list(walk(cF, F, E))
+        agg = aggR = None
+        for p in range(E - 1, F - 1, -1):
+            slot = slots[p - F]
+            if L <= p < R:  # an aggregate up to R
+                agg = self._combine(slot, aggR)
+            elif p < R or A <= p < B:  # an aggregate up to B
+                agg = slot if B == E else self._combine(slot, self.aggB)
+            else:  # a plain value
+                agg = slot if p == E - 1 else self._combine(slot, agg)
+            if p == R:
+                aggR = agg
+            slots[p - F] = agg
+        write(cF, F, slots)
+        cF[PREV] = None
+        self.F, self._cF = F, cF
+        self.L = self.R = self.A = F + 1
+        self.B = E
+        self.aggRA = self.aggB = self.operator.identity
+
+    def stored(self) -> int:
+        return len(self) + 2
+
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        pointers = Pointers.of(self)
+        self._require(pointers.ordered(), "F <= L <= R <= A <= B <= E")
+        self._require(pointers.balanced(), f"the sizes {pointers.sizes()} balance")
+        if not self:
+            self._require(self._cE is None, "an empty window holds no chunk")
+            return
+        F, L, R, A, B, E = pointers
+        slots = list(walk(self._cF, F, E))
+        self._require(step(self._cF, F, E - 1) is self._cE, "E - 1 lies in its chunk")
+        if L != R:
+            self._require(step(self._cF, F, L) is self._cL, "L lies in its chunk")
+            self._require(step(self._cF, F, A - 1) is self._cA, "A - 1 lies in its chunk")
+            aggR = slots[R - F : A - F] + slots[A - F : A - F + (A != B)]
+            self._require_same(self.aggRA, self._fold(aggR), "aggRA")
+        self._require_same(self.aggB, self._fold(slots[B - F :]), "aggB")
+        if rows is None:
+            return
+        v = self._lifted(rows)
+        self._require(len(v) == E - F, f"the window holds {len(v)} rows")
+        for p in range(F, E):
+            plain = R <= p < A or p >= B
+            stop = p + 1 if plain else R if L <= p < R else B
+            self._require_same(slots[p - F], self._fold(v[p - F : stop - F]), f"the slot at F + {p - F}")
+
+    def _show(self) -> str:
+        slots = list(walk(self._cF, self.F, self.E))
+        return f"{show(Pointers.of(self), slot=slots)}\naggRA {self.aggRA!r}, aggB {self.aggB!r}"

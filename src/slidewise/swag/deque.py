@@ -1,0 +1,169 @@
+"""The queues below the algorithms: chunked, so that no step ever copies the whole queue.
+
+The paper asks of a pointer that it can be read, written, compared and stepped in worst-case constant time. A pointer here
+is a position, a plain integer that never moves, together with the chunk that holds it: position p lies in its
+chunk at offset p & MASK, and a step across a chunk's end follows a link. There is no table of chunks that would have to
+double. A chunk is a plain list: `CHUNK` slots for each field of an element, then the links PREV and NEXT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+CHUNK = 32
+MASK = CHUNK - 1
+NEXT = -1
+PREV = -2
+
+Chunk = list[Any]
+
+
+class Chunks:
+    """Makes chunks and keeps the last freed one for reuse, so that a window that slides allocates nothing.
+
+    Slots are not cleared: what was evicted may be kept alive until its slot is written again, by at most two chunks.
+    """
+
+    __slots__ = ("_fields", "spare")
+
+    def __init__(self, fields: int = 1) -> None:
+        self._fields = fields
+        self.spare: Chunk | None = None
+
+    def after(self, last: Chunk | None) -> Chunk:
+        """A chunk linked behind `last`, which is None for the first."""
+        chunk = self.spare
+        if chunk is None:
+            chunk = [None] * (CHUNK * self._fields + 2)
+        else:
+            self.spare = None
+        chunk[PREV], chunk[NEXT] = last, None
+        if last is not None:
+            last[NEXT] = chunk
+        return chunk
+
+    def release(self, chunk: Chunk | None) -> None:
+        """Keep a chunk that has left an end, cut off from its neighbours."""
+        if chunk is not None:
+            if chunk[NEXT] is not None:
+                chunk[NEXT][PREV] = None
+            if chunk[PREV] is not None:
+                chunk[PREV][NEXT] = None
+            chunk[PREV] = chunk[NEXT] = None
+        self.spare = chunk
+
+
+def step(chunk: Any, start: int, stop: int) -> Any:
+    """The chunk of position `stop`, from the chunk of position `start` at or before it."""
+    for _ in range(stop // CHUNK - start // CHUNK):
+        chunk = chunk[NEXT]
+    return chunk
+
+
+def walk(chunk: Chunk | None, start: int, stop: int, field: int = 0) -> Iterator[Any]:
+    """The contents of the slots from position `start`, which lies in `chunk`, up to `stop`."""
+    for position in range(start, stop):
+        assert chunk is not None
+        yield chunk[(position & MASK) + field * CHUNK]
+        if position & MASK == MASK:
+            chunk = chunk[NEXT]
+
+
+def write(chunk: Any, start: int, values: Iterable[Any], field: int = 0) -> None:
+    """Write the values into the slots from position `start`, which lies in `chunk`, on."""
+    for position, value in enumerate(values, start):
+        chunk[(position & MASK) + field * CHUNK] = value
+        if position & MASK == MASK:
+            chunk = chunk[NEXT]
+
+
+class Stack:
+    """A stack of pairs on chunks: `push`, `pop` and `top` take constant time in the worst case."""
+
+    __slots__ = ("_chunks", "_last", "_size")
+
+    def __init__(self) -> None:
+        self._chunks = Chunks(fields=2)
+        self._last: Chunk | None = None
+        self._size = 0
+
+    def push(self, val: Any, agg: Any) -> None:
+        at = self._size & MASK
+        chunk = self._chunks.after(self._last) if at == 0 or self._last is None else self._last
+        chunk[at], chunk[at + CHUNK] = val, agg
+        self._last = chunk
+        self._size += 1
+
+    def top(self) -> tuple[Any, Any]:
+        assert self._last is not None
+        at = (self._size - 1) & MASK
+        return self._last[at], self._last[at + CHUNK]
+
+    def pop(self) -> None:
+        assert self._last is not None
+        self._size -= 1
+        if self._size & MASK == 0:
+            freed, self._last = self._last, self._last[PREV]
+            self._chunks.release(freed)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Pairs from the top down."""
+        chunk = self._last
+        for i in range(self._size - 1, -1, -1):
+            assert chunk is not None
+            at = i & MASK
+            yield chunk[at], chunk[at + CHUNK]
+            if at == 0:
+                chunk = chunk[PREV]
+
+
+class Ring:
+    """A queue with random access by position, in a circular list that doubles and halves.
+
+    Positions are integers that never move. A resize copies the queue, so this serves the amortised algorithms only.
+    """
+
+    __slots__ = ("_slots", "start", "stop")
+
+    SMALLEST = 8
+
+    def __init__(self, start: int = 0) -> None:
+        self._slots: list[Any] = [None] * self.SMALLEST
+        self.start = self.stop = start
+
+    def push(self, value: Any) -> None:
+        if self.stop - self.start == len(self._slots):
+            self._resize(2 * len(self._slots))
+        self._slots[self.stop & (len(self._slots) - 1)] = value
+        self.stop += 1
+
+    def pop(self, count: int = 1) -> None:
+        """Drop `count` values from the front."""
+        mask = len(self._slots) - 1
+        for p in range(self.start, self.start + count):
+            self._slots[p & mask] = None
+        self.start += count
+        size = len(self._slots)
+        while size > self.SMALLEST and 4 * len(self) <= size:
+            size //= 2
+        if size < len(self._slots):
+            self._resize(size)
+
+    def _resize(self, size: int) -> None:
+        slots = [None] * size
+        for p in range(self.start, self.stop):
+            slots[p & (size - 1)] = self[p]
+        self._slots = slots
+
+    def __getitem__(self, position: int) -> Any:
+        return self._slots[position & (len(self._slots) - 1)]
+
+    def __setitem__(self, position: int, value: Any) -> None:
+        self._slots[position & (len(self._slots) - 1)] = value
+
+    def __len__(self) -> int:
+        return self.stop - self.start

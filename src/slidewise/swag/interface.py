@@ -1,0 +1,140 @@
+"""What every SWAG does: a first-in first-out window with an aggregate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from slidewise.errors import EmptyWindowError, SlidewiseError, UnsuitableOperatorError
+from slidewise.operators.equality import same, shown
+from slidewise.operators.operator import Operator
+
+
+class Swag(ABC):
+    """A sliding-window aggregator: how a window of rows is kept, for one operator.
+
+    Change the window: `insert(e)` at the back, `evict()` and `evict_many(k)` at the front, `clear()`.
+    Ask it: `query()` for the answer, `partial()` for the aggregate before `lower`, `len()` for its size.
+    Check it: `_check()` verifies every invariant and shows the structure where one fails.
+
+    Inserts and evicts may be interleaved freely. No algorithm combines with the identity on its own account: an
+    empty part is left out. The identity enters only as the state of a row whose argument is None.
+    Where an operator's function raises, the structure answers as before the call.
+    """
+
+    __slots__ = ("_combine", "_lift", "_lower", "operator")
+
+    operator: Operator
+    _lift: Callable[..., Any]
+    _combine: Callable[[Any, Any], Any]
+    _lower: Callable[[Any], Any]
+
+    NEEDS: ClassVar[str] = "any operator"
+
+    def __init__(self, operator: Operator) -> None:
+        if not isinstance(operator, Operator):
+            raise SlidewiseError(
+                f"{type(self).__name__} takes an operator, such as sw.{type(self).__name__}(sw.max), not {operator!r}"
+            )
+        self._accept(operator)
+        self.operator = operator
+        self._lift = operator.lift
+        self._combine = operator.combine
+        self._lower = operator.lower
+        self.clear()
+
+    @abstractmethod
+    def insert(self, e: Any, *more: Any) -> None:
+        """Put a row at the back; several arguments are several columns."""
+
+    @abstractmethod
+    def evict(self) -> None:
+        """Drop the oldest row; an empty window raises EmptyWindowError and stays as it is."""
+
+    def query(self) -> Any:
+        """The answer: the lowered aggregate of all rows from oldest to youngest."""
+        return self._lower(self.partial())
+
+    @abstractmethod
+    def partial(self) -> Any:
+        """The aggregate of the window before `lower`; the identity when it is empty."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of rows in the window."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Drop every row."""
+
+    def evict_many(self, k: int) -> None:
+        """Drop the k oldest rows, all or none of them."""
+        if self._leaving(k):
+            for _ in range(k):
+                self.evict()
+
+    @abstractmethod
+    def stored(self) -> int:
+        """How many partial aggregates the structure holds now: its space, in the paper's unit."""
+
+    @abstractmethod
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        """Verify the invariants; with the window's `rows`, every slot against a recomputation too."""
+
+    @abstractmethod
+    def _show(self) -> str:
+        """The structure as text."""
+
+    @classmethod
+    def _accept(cls, operator: Operator) -> None:
+        """Refuse an operator that this algorithm cannot serve."""
+
+    def _leaving(self, k: int) -> bool:
+        """Whether `evict_many` still has rows to drop one by one: k is checked, and a whole window is cleared."""
+        if not isinstance(k, int) or k < 0:
+            raise SlidewiseError(f"evict_many takes a number of rows from 0 on, not {k!r}")
+        n = len(self)
+        if k > n:
+            raise EmptyWindowError(f"cannot evict {k} rows: the window holds {n}; check len() first")
+        if k == n:
+            self.clear()
+            return False
+        return k > 0
+
+    def _require_rows(self, k: int) -> None:
+        if not 0 <= k <= len(self):
+            raise EmptyWindowError(f"cannot aggregate the {k} youngest rows: the window holds {len(self)}")
+
+    def _empty(self) -> EmptyWindowError:
+        return EmptyWindowError("cannot evict: the window is empty; insert first, or check len()")
+
+    def _lift_row(self, e: Any, more: tuple[Any, ...]) -> Any:
+        return self.operator.lift_row(e, *more)
+
+    def _lifted(self, rows: Sequence[Any]) -> list[Any]:
+        several = self.operator.arity()[0] > 1
+        return [self.operator.lift_row(*row) if several else self.operator.lift_row(row) for row in rows]
+
+    def _fold(self, states: Iterable[Any]) -> Any:
+        """The product of the states from left to right; the identity of none."""
+        states = iter(states)
+        total = next(states, self.operator.identity)
+        for state in states:
+            total = self._combine(total, state)
+        return total
+
+    def _require(self, holds: bool, invariant: str) -> None:
+        if not holds:
+            raise AssertionError(f"{type(self).__name__} breaks the invariant: {invariant}\n{self._show()}")
+
+    def _require_same(self, found: Any, expected: Any, what: str) -> None:
+        self._require(same(found, expected), f"{what} is {shown(found)} and should be {shown(expected)}")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}({self.operator!r}) of {len(self)} rows>"
+
+
+def refuse(algorithm: str, operator: Operator, lacks: str, instead: str) -> UnsuitableOperatorError:
+    """The error for an operator that an algorithm cannot serve."""
+    return UnsuitableOperatorError(f"{algorithm} cannot serve {operator.name!r}: {lacks}; use {instead}")

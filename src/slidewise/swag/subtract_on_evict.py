@@ -1,0 +1,92 @@
+"""Subtract-on-evict: one running total, for operators whose exact inverse takes the oldest row off again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from slidewise.errors import UnsuitableOperatorError
+from slidewise.operators.operator import Operator
+from slidewise.swag.interface import Swag, refuse
+
+
+class SubtractOnEvict(Swag):
+    """Keep the values and their total; `insert` combines into it and `evict` takes out of it.
+
+    Combine calls: insert at most 1; evict 1 inverse; query 0. Space: n + 1 partials. Needs an exact inverse, so
+    never for floats, whose sums would drift: with `sum`, the first float raises and leaves the window as it was.
+
+    >>> import slidewise as sw
+    >>> w = SubtractOnEvict(sw.sum)
+    >>> for e in [4, 5, 3]:
+    ...     w.insert(e)
+    >>> w.evict(); w.evict()
+    >>> w.query()
+    3
+    """
+
+    __slots__ = ("_exact", "_inverse", "_total", "_values")
+
+    NEEDS = "an exact inverse"
+
+    _values: deque[Any]
+    _total: Any
+
+    def __init__(self, operator: Operator) -> None:
+        super().__init__(operator)
+        self._inverse: Any = operator.inverse
+        self._exact = operator.invertible_if
+
+    def insert(self, e: Any, *more: Any) -> None:
+        v = self._lift_row(e, more) if more or e is None else self._lift(e)
+        if self._exact is not None and not self._exact(v):
+            raise UnsuitableOperatorError(
+                f"SubtractOnEvict cannot take {e!r} into {self.operator.name!r}: its inverse is exact for "
+                "integers only, and floats would drift; use DabaLite"
+            )
+        self._total = self._combine(self._total, v) if self._values else v
+        self._values.append(v)
+
+    def evict(self) -> None:
+        if not self._values:
+            raise self._empty()
+        self._total = self._inverse(self._total, self._values[0]) if len(self._values) > 1 else self.operator.identity
+        self._values.popleft()
+
+    def partial(self) -> Any:
+        return self._total
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def clear(self) -> None:
+        self._values = deque()
+        self._total = self.operator.identity
+
+    def evict_many(self, k: int) -> None:
+        """Drop the k oldest rows. Combine calls: k inverses, and none where the window empties."""
+        if self._leaving(k):
+            total = self._total
+            for value in islice(self._values, k):
+                total = self._inverse(total, value)
+            for _ in range(k):
+                self._values.popleft()
+            self._total = total
+
+    def stored(self) -> int:
+        return len(self) + 1
+
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        self._require_same(self._total, self._fold(self._values), "the total")
+        if rows is not None:
+            self._require_same(list(self._values), self._lifted(rows), "the row of values")
+
+    def _show(self) -> str:
+        return f"total {self._total!r} of {list(self._values)!r}"
+
+    @classmethod
+    def _accept(cls, operator: Operator) -> None:
+        if operator.inverse is None:
+            raise refuse(cls.__name__, operator, "it declares no exact inverse", "DabaLite, or any other SWAG")

@@ -1,0 +1,181 @@
+"""A time window over any SWAG: rows leave when they are older than the window is long."""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import UTC, date, datetime, timedelta
+from numbers import Real
+from typing import Any
+
+from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
+from slidewise.swag.interface import Swag
+from slidewise.windows import Duration
+from slidewise.windows.window import check_closed, check_length
+
+
+class Timed:
+    """The rows of the last stretch of time, kept by any SWAG.
+
+    `insert(t, e)` moves the window to end at t and evicts what has fallen out of it; t must not run backwards. Which
+    ends belong to the window is `closed`: "right" is (t - last, t], "both" [t - last, t], "left" [t - last, t) and
+    "neither" (t - last, t). Where the right end is open, rows wait until a later time arrives before they count.
+
+    Times are datetimes, with `last` a duration such as "10 minutes", or numbers, with `last` a number. A day is 24
+    hours: times with a zone are compared, and given back, in UTC; a date is its midnight.
+
+    >>> import slidewise as sw
+    >>> w = Timed(sw.DabaLite(sw.max), last=10)
+    >>> for t, e in [(0, 5), (4, 3), (9, 2)]:
+    ...     w.insert(t, e)
+    >>> w.query()
+    5
+    >>> w.insert(10, 1)
+    >>> w.query(), w.oldest(), w.youngest()
+    (3, 4, 10)
+    """
+
+    __slots__ = ("_now", "_settled", "_times", "_waiting", "closed", "last", "swag")
+
+    def __init__(self, swag: Swag, *, last: Duration | timedelta | str | int | float, closed: str = "right") -> None:
+        if not isinstance(swag, Swag):
+            raise SlidewiseError(f"Timed takes a SWAG, such as sw.DabaLite(sw.max), not {swag!r}")
+        if len(swag):
+            raise SlidewiseError(
+                f"Timed takes an empty SWAG, since {len(swag)} rows in it have no time; clear() it first"
+            )
+        length = check_length(last)
+        self.swag = swag
+        self.last: Any = length.timedelta() if isinstance(length, Duration) else length
+        self.closed = check_closed(closed)
+        self._times: deque[Any] = deque()
+        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._now: Any = None
+        self._settled = True
+
+    def insert(self, t: Any, e: Any, *more: Any) -> None:
+        """Put a row at time t at the back, and evict what has fallen out of the window that ends at t.
+
+        Where the operator raises on this row, the window is as it was. Where it raises while other rows come in or
+        leave, the move to t is made up for by the next call: a query never answers for half a move.
+        """
+        t = self._check_time(t)
+        if self._now is not None and t < self._now:
+            raise TimeOrderError(
+                f"time ran backwards: {t} came after {self._now}; sort the rows by time, or leave out the late ones"
+            )
+        self._settle()
+        if self.closed in ("right", "both"):
+            self.swag.insert(e, *more)
+            self._times.append(t)
+        else:
+            self.swag.operator.lift_row(e, *more)
+            self._waiting.append((t, (e, *more)))
+        if t != self._now:
+            self._now = t
+            self._settled = False
+            self._settle()
+
+    def evict_until(self, t: Any) -> None:
+        """Drop every row whose time is t or earlier."""
+        t = self._check_time(t)
+        self._settle()
+        k = 0
+        for time in self._times:
+            if time > t:
+                break
+            k += 1
+        self._evict(k)
+        while self._waiting and self._waiting[0][0] <= t:
+            self._waiting.popleft()
+
+    def query(self) -> Any:
+        """The answer for the window that ends at the latest time."""
+        if not self._settled:
+            self._settle()
+        return self.swag.query()
+
+    def partial(self) -> Any:
+        """The aggregate of the window before `lower`."""
+        if not self._settled:
+            self._settle()
+        return self.swag.partial()
+
+    def oldest(self) -> Any:
+        """The time of the oldest row in the window."""
+        return self._window_times()[0]
+
+    def youngest(self) -> Any:
+        """The time of the youngest row in the window."""
+        return self._window_times()[-1]
+
+    def __len__(self) -> int:
+        """The number of rows in the window."""
+        self._settle()
+        return len(self._times)
+
+    def clear(self) -> None:
+        """Drop every row, and forget the time."""
+        self.swag.clear()
+        self._times.clear()
+        self._waiting.clear()
+        self._now = None
+        self._settled = True
+
+    def _settle(self) -> None:
+        """Let in the rows that were waiting for a later time, and evict those that are too old for the latest."""
+        if self._settled:
+            return
+        waiting, now = self._waiting, self._now
+        while waiting and waiting[0][0] < now:
+            time, row = waiting[0]
+            self.swag.insert(*row)
+            self._times.append(time)
+            waiting.popleft()
+        edge = now - self.last
+        keeps_edge = self.closed in ("both", "left")
+        k = 0
+        for time in self._times:
+            if time > edge or (keeps_edge and time == edge):
+                break
+            k += 1
+        self._evict(k)
+        self._settled = True
+
+    def _evict(self, k: int) -> None:
+        if k == 1:
+            self.swag.evict()
+        elif k:
+            self.swag.evict_many(k)
+        for _ in range(k):
+            self._times.popleft()
+
+    def _check_time(self, t: Any) -> Any:
+        if isinstance(self.last, timedelta):
+            if not isinstance(t, date):
+                raise SlidewiseError(
+                    f"the time {t!r} is no datetime, but the window lasts {self.last}; where times are numbers, "
+                    "give last= as a number"
+                )
+            if not isinstance(t, datetime):
+                t = datetime(t.year, t.month, t.day)
+            if t.tzinfo is not None:
+                t = t.astimezone(UTC)
+            if self._now is not None and (t.tzinfo is None) != (self._now.tzinfo is None):
+                raise SlidewiseError(
+                    f"the time {t} and the one before it, {self._now}, must both have a zone, or neither"
+                )
+        elif isinstance(t, bool) or not isinstance(t, Real) or t != t:
+            raise SlidewiseError(
+                f"the time {t!r} is no number, but the window's length is {self.last}; where times are datetimes, "
+                "give last= as a duration such as '10 minutes'"
+            )
+        return t
+
+    def _window_times(self) -> deque[Any]:
+        self._settle()
+        if not self._times:
+            raise EmptyWindowError("the window is empty and so has no times; check len() first")
+        return self._times
+
+    def __repr__(self) -> str:
+        return f"<Timed({self.swag!r}, last={self.last!r}, closed={self.closed!r})>"

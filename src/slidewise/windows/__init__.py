@@ -1,0 +1,6 @@
+"""WHICH rows are in: row and time windows, closed ends and durations, as plain data."""
+
+from slidewise.windows.duration import Duration
+from slidewise.windows.window import CLOSED, Window
+
+__all__ = ["CLOSED", "Duration", "Window"]

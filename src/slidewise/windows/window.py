@@ -1,0 +1,95 @@
+"""Windows as plain data: which rows an aggregate sees. Nothing here runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+
+from slidewise.errors import WindowError, did_you_mean
+from slidewise.windows.duration import Duration
+
+CLOSED = ("right", "both", "left", "neither")
+
+
+def check_closed(closed: str) -> str:
+    """Give `closed` back where it is one of the four ends, and say what they are where it is not."""
+    if closed not in CLOSED:
+        raise WindowError(
+            f"closed={closed!r} is none of {', '.join(map(repr, CLOSED))}" + did_you_mean(str(closed), CLOSED)
+        )
+    return closed
+
+
+def check_length(last: Duration | timedelta | str | int | float) -> Duration | int | float:
+    """A time window's length: a duration, or a positive number where times are numbers."""
+    if isinstance(last, bool):
+        raise WindowError(f"a window's length is a duration or a number, not {last!r}")
+    if isinstance(last, (int, float)):
+        if not last > 0 or math.isinf(last):
+            raise WindowError(f"a window's length must be positive and finite, but is {last!r}")
+        return last
+    return Duration.of(last)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Window:
+    """The last `rows` rows, or the stretch of time `last`, or everything so far when neither is given.
+
+    `at_least` is the number of rows below which the answer is null; None leaves it to the operator.
+
+    >>> Window.of("10 minutes", closed="both")
+    over('10 minutes', closed='both')
+    >>> Window.of(rows=100, at_least=10)
+    over(rows=100, at_least=10)
+    """
+
+    rows: int | None = None
+    last: Duration | int | float | None = None
+    closed: str = "right"
+    at_least: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        last: Duration | timedelta | str | int | float | None = None,
+        *,
+        rows: int | None = None,
+        closed: str = "right",
+        at_least: int | None = None,
+    ) -> Window:
+        """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
+        check_closed(closed)
+        if (last is None) == (rows is None):
+            raise WindowError("give a window either a length, such as '10 minutes' or 'all', or rows=n, and not both")
+        if at_least is not None and (not _is_int(at_least) or at_least < 1):
+            raise WindowError(f"at_least is a whole number of rows from 1 on, but is {at_least!r}")
+        if rows is not None:
+            if not _is_int(rows) or rows < 1:
+                raise WindowError(f"rows is a whole number from 1 on, but is {rows!r}")
+            if closed not in ("right", "left"):
+                raise WindowError(f"a row window is closed 'right' or 'left', not {closed!r}; only times have two ends")
+            if at_least is not None and at_least > rows:
+                raise WindowError(f"at_least={at_least} can never be met by a window of rows={rows}")
+            return cls(rows=int(rows), closed=closed, at_least=at_least)
+        if last == "all":
+            return cls(closed=closed, at_least=at_least)
+        assert last is not None
+        return cls(last=check_length(last), closed=closed, at_least=at_least)
+
+    def __repr__(self) -> str:
+        if self.rows is not None:
+            parts = [f"rows={self.rows}"]
+        elif self.last is None:
+            parts = ["'all'"]
+        else:
+            parts = [repr(str(self.last)) if isinstance(self.last, Duration) else repr(self.last)]
+        if self.closed != "right":
+            parts.append(f"closed={self.closed!r}")
+        if self.at_least is not None:
+            parts.append(f"at_least={self.at_least}")
+        return f"over({', '.join(parts)})"
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
