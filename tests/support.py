@@ -61,15 +61,6 @@ matrix = sw.operator(
     inverse=lambda total, oldest: _times((oldest[3], -oldest[1], -oldest[2], oldest[0]), total),
 )
 
-# A user's operator of two fields: the longest run of equal values so far, with what is needed to join runs.
-longest_run = sw.operator(
-    name="longest_run",
-    identity=(0, None, 0, None, 0, 0),
-    lift=lambda x: (1, x, 1, x, 1, 1),
-    combine=_join_runs,
-    lower=lambda s: s[5],
-)
-
 
 def _join_runs(a: Any, b: Any) -> Any:
     """States are (size, first value, its run, last value, its run, longest run)."""
@@ -79,6 +70,16 @@ def _join_runs(a: Any, b: Any) -> Any:
     first_run = a[0] + b[2] if joined and a[2] == a[0] else a[2]
     last_run = b[0] + a[4] if joined and b[4] == b[0] else b[4]
     return a[0] + b[0], a[1], first_run, b[3], last_run, max(a[5], b[5], joined)
+
+
+# A user's operator of two fields: the longest run of equal values so far, with what is needed to join runs.
+longest_run = sw.operator(
+    name="longest_run",
+    identity=(0, None, 0, None, 0, 0),
+    lift=lambda x: (1, x, 1, x, 1, 1),
+    combine=_join_runs,
+    lower=lambda s: s[5],
+)
 
 
 def serving(operator: sw.Operator) -> list[type[Swag]]:

@@ -31,12 +31,11 @@ def tour(console: Console | None = None, pause: float = 0.0) -> None:
     how_often = sw.DabaLite(sw.maxcount)
 
     console.print(
-        f"A window of the last {ROWS} rows slides over {len(VALUES)} values. At every step DABA Lite keeps the"
+        f"A window of the last {ROWS} rows slides over {len(VALUES)} values. At every step DABA Lite knows the "
+        "greatest value and how often it occurs, at a worst-case constant number of calls of the operator.\n"
     )
-    console.print("greatest value and how often it occurs, at a worst-case constant number of calls of the operator.\n")
-    console.print(
-        f"[bold]{'step':>4}  {'in':>2} {'out':>3}  {'window':<{2 * ROWS}} max  maxcount  calls  what DABA Lite did[/]"
-    )
+    head = f"{'step':>4}  {'in':>2} {'out':>3}  {'window':<{2 * ROWS}} max  maxcount  calls  cases"
+    console.print(head, style="bold")
     window: list[int] = []
     most = 0
     for step, value in enumerate(VALUES, 1):
@@ -48,12 +47,12 @@ def tour(console: Console | None = None, pause: float = 0.0) -> None:
             before = Pointers.of(greatest)
             greatest.evict()
             how_often.evict()
-            did += ["evict:", *cases(before, Pointers.of(greatest))]
+            did += ["out:", *cases(before, Pointers.of(greatest))]
         before = Pointers.of(greatest)
         greatest.insert(value)
         how_often.insert(value)
         window.append(value)
-        did += ["insert:", *cases(before, Pointers.of(greatest))]
+        did += ["in:", *cases(before, Pointers.of(greatest))]
         answer = greatest.query()
         spent = calls - before_step
         most = max(most, spent)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 
 def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
     """Whether two values are equal, NaN being equal to itself, also inside tuples, lists, dicts and arrays.
 
-    `tolerance` is relative, with the same absolute slack near zero, and applies to floats only.
+    `tolerance` is relative, with the same absolute slack near zero.
 
     >>> same((1, math.nan), (1, math.nan)), same(0.1 + 0.2, 0.3), same(0.1 + 0.2, 0.3, tolerance=1e-12)
     (True, False, True)
@@ -24,8 +25,8 @@ def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
         return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
     if hasattr(a, "shape") and hasattr(b, "shape"):
         return _same_array(a, b, tolerance)
-    if tolerance and isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return a == b or abs(a - b) <= tolerance * max(abs(a), abs(b), 1)
+    if tolerance and isinstance(a, int) and isinstance(b, int):
+        return abs(a - b) <= Fraction(tolerance) * max(abs(a), abs(b), 1)
     return bool(a == b)
 
 

@@ -33,7 +33,7 @@ def _lower_sum(state: Any) -> int | float:
         return float(state[0])
     if not INT64_MIN <= state <= INT64_MAX:
         raise SumOverflowError(
-            f"the window's sum is {state}, which does not fit into a 64-bit integer; sum floats instead, or smaller units"
+            f"the window's sum is {state}, which does not fit into a 64-bit integer; sum floats or larger units"
         )
     return int(state)
 

@@ -38,13 +38,14 @@ class _Spine(NamedTuple):
 
 
 class Amta(Swag):
-    """A window cut in two: on the left a row of trees that grow towards the middle, on the right trees that shrink from it.
+    """A window cut in two: trees that grow towards the middle on the left, and shrink away from it on the right.
 
     Combine calls: insert at most log n + 1, amortised 2; evict at most 2 log n, amortised 1; query at most 1. Space:
     about 2n partials. `evict_many` drops whole trees, so it takes at most 2 log n calls however many rows leave.
 
-    Inserting puts a tree of one row on the right and merges equal neighbours, as a binary counter carries. Evicting splits
-    the first tree down to its first leaf. When the left side is used up, the first tree of the right side becomes it.
+    Inserting puts a tree of one row on the right and merges equal neighbours, as a binary counter carries. Evicting
+    splits the first tree down to its first leaf. When the left side is used up, the first tree of the right side
+    becomes it.
 
     >>> import slidewise as sw
     >>> w = Amta(sw.max)
@@ -105,17 +106,18 @@ class Amta(Swag):
         self._size = size
 
     def _split(self, tree: _Tree, k: int, younger: list[_Spine]) -> list[_Spine]:
-        """What is left of a tree without its k oldest rows, the oldest last; `younger` holds the spine behind it, if any."""
+        """What stays of a tree without its k oldest rows, the oldest last; `younger` is the spine behind it, if any."""
         kept = list(younger)
         while k:
-            assert tree.older is not None
-            assert tree.younger is not None
-            if k >= tree.older.size:
-                k -= tree.older.size
-                tree = tree.younger
+            older, younger_half = tree.older, tree.younger
+            assert older is not None
+            assert younger_half is not None
+            if k >= older.size:
+                k -= older.size
+                tree = younger_half
             else:
-                kept.append(self._spine(tree.younger, kept))
-                tree = tree.older
+                kept.append(self._spine(younger_half, kept))
+                tree = older
         kept.append(self._spine(tree, kept))
         return kept[len(younger) :]
 

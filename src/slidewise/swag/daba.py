@@ -17,8 +17,9 @@ class Daba(Swag):
 
     Combine calls: insert at most 4, average 2.5; evict at most 3, average 1.5; query at most 1. Space: 2n partials.
 
-    Each element holds its value `val` and an aggregate `agg`. Six pointers F <= L <= R <= A <= B <= E cut the queue into
-    sublists: in [F, L) and [A, B) `agg` goes up to B, in [L, R) up to R, in [R, A) it starts at R, and in [B, E) at B.
+    Each element holds its value `val` and an aggregate `agg`. Six pointers F <= L <= R <= A <= B <= E cut the queue
+    into sublists: in [F, L) and [A, B) `agg` goes up to B, in [L, R) up to R, in [R, A) it starts at R, and in [B, E)
+    at B.
 
     >>> import slidewise as sw
     >>> w = Daba(sw.max)
@@ -130,7 +131,7 @@ class Daba(Swag):
         self._cF = self._cL = self._cA = self._cE = None
 
     def evict_many(self, k: int) -> None:
-        """Drop the k oldest rows. Combine calls: at most 3k, average 1.5k; n - k where half or more of the rows leave."""
+        """Drop the k oldest rows. Combine calls: at most 3k, average 1.5k; n - k where half or more of them leave."""
         if not self._leaving(k):
             return
         if 2 * k >= len(self):
@@ -151,7 +152,7 @@ class Daba(Swag):
         self._cF[PREV] = None
 
     def _keep(self, n: int) -> None:
-        """Keep the n youngest rows and aggregate each of them up to E: one call for each that stays, none for the others.
+        """Keep the n youngest rows and aggregate each of them up to E: one call for each row that stays.
 
         All of them but the first become l_A, as if a cycle had just got to the end of its shrinking.
         """

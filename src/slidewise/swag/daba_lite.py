@@ -165,7 +165,7 @@ class DabaLite(Swag):
         self._cF[PREV] = None
 
     def _keep(self, n: int) -> None:
-        """Keep the n youngest rows and aggregate each of them up to E: one call for each that stays, none for the others.
+        """Keep the n youngest rows and aggregate each of them up to E: one call for each row that stays.
 
         All of them but the first become l_A, as if a cycle had just got to the end of its shrinking.
         """

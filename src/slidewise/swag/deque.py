@@ -1,9 +1,9 @@
 """The queues below the algorithms: chunked, so that no step ever copies the whole queue.
 
-The paper asks of a pointer that it can be read, written, compared and stepped in worst-case constant time. A pointer here
-is a position, a plain integer that never moves, together with the chunk that holds it: position p lies in its
-chunk at offset p & MASK, and a step across a chunk's end follows a link. There is no table of chunks that would have to
-double. A chunk is a plain list: `CHUNK` slots for each field of an element, then the links PREV and NEXT.
+The paper asks of a pointer that it can be read, written, compared and stepped in worst-case constant time. A pointer
+here is a position, a plain integer that never moves, together with the chunk that holds it: position p lies in its
+chunk at offset p & MASK, and a step across a chunk's end follows a link. There is no table of chunks that would have
+to double. A chunk is a plain list: `CHUNK` slots for each field of an element, then the links PREV and NEXT.
 """
 
 from __future__ import annotations

@@ -21,9 +21,11 @@ EMPTY: Final = _Empty()
 class FlatFat(Swag):
     """A perfect binary tree whose leaves are a circular buffer of the window, doubled and halved as it fills.
 
-    Combine calls: insert and evict at most log n, up to 2n at a resize; query at most 2 log n. Space: 2n to 4n partials.
-    Node 1 is the root, node i has the children 2i and 2i + 1. When the window wraps around the array's end, the answer is the
-    older rows at the end of the array combined with the younger rows at its start: order matters.
+    Combine calls, with log n that of the capacity, which is at most 4n: insert and evict at most log n, up to 2n at a
+    resize; query at most 2 log n. Space: 2n to 4n partials.
+
+    Node 1 is the root, node i has the children 2i and 2i + 1. When the window wraps around the array's end, the answer
+    is the older rows at the end of the array combined with the younger rows at its start: order matters.
 
     >>> import slidewise as sw
     >>> w = FlatFat(sw.max)

@@ -86,9 +86,9 @@ class Swag(ABC):
     def _show(self) -> str:
         """The structure as text."""
 
-    @classmethod
+    @classmethod  # noqa: B027
     def _accept(cls, operator: Operator) -> None:
-        """Refuse an operator that this algorithm cannot serve."""
+        """Refuse an operator that this algorithm cannot serve; most serve any."""
 
     def _leaving(self, k: int) -> bool:
         """Whether `evict_many` still has rows to drop one by one: k is checked, and a whole window is cleared."""

@@ -13,9 +13,10 @@ from slidewise.swag.interface import Swag, refuse
 
 
 class SlickDeque(Swag):
-    """Keep only the rows that may still become the answer: combine(a, b) is a or b, so a row that loses to a younger one goes.
+    """Keep only the rows that may still become the answer: a row that loses to a younger one is dropped.
 
-    Combine calls: insert at most n, amortised 2; evict 0; query 0. Space: at most n partials. Needs a selective operator.
+    Combine calls: insert at most n, amortised 2; evict 0; query 0. Space: at most n partials. Needs a selective
+    operator, whose combine(a, b) is a or b.
 
     >>> import slidewise as sw
     >>> w = SlickDeque(sw.max)

@@ -1,4 +1,4 @@
-"""What DABA and DABA Lite share: the names of the six pointers, the invariants on their sublists, and the four cases."""
+"""What DABA and DABA Lite share: the six pointers, the invariants on their sublists, and the four cases."""
 
 from __future__ import annotations
 

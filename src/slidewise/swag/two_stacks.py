@@ -15,7 +15,8 @@ class TwoStacks(Swag):
 
     Combine calls: insert at most 1; evict at most n, amortised 1; query at most 1. Space: 2n partials.
 
-    In the front stack F an aggregate runs from its element to F's end, in the back stack B from B's start to its element.
+    In the front stack F an aggregate goes from its element to F's end, in the back stack B from B's start to its
+    element.
 
     >>> import slidewise as sw
     >>> w = TwoStacks(sw.max)

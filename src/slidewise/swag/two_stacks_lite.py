@@ -30,6 +30,7 @@ class TwoStacksLite(Swag):
     F: int
     B: int
     E: int
+    aggB: Any
     # The chunks that hold the positions F and E - 1.
     _cF: Any
     _cE: Any

@@ -1,0 +1,280 @@
+"""What every algorithm promises, whatever the operator: errors, nulls, failing operators, small memory."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import types
+from typing import Any
+
+import pytest
+from support import Counter, Sabotage, concat, matrix, serving
+
+import slidewise as sw
+from slidewise.operators.equality import same
+from slidewise.swag import ALGORITHMS, Swag
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.__name__)
+
+
+def suitable(algorithm: type[Swag]) -> sw.Operator:
+    return sw.max if algorithm is sw.SlickDeque else sw.sum
+
+
+@every_algorithm
+def test_an_empty_window_answers_and_refuses_to_evict(algorithm: type[Swag]) -> None:
+    operator = suitable(algorithm)
+    window = algorithm(operator)
+    for _ in range(2):
+        assert len(window) == 0
+        assert window.query() == operator.lower(operator.identity)
+        assert window.partial() == operator.identity
+        with pytest.raises(sw.EmptyWindowError, match="the window is empty"):
+            window.evict()
+        window.evict_many(0)
+        window.insert(1)
+        window.evict()
+
+
+@every_algorithm
+def test_evict_many_takes_all_or_nothing(algorithm: type[Swag]) -> None:
+    window = algorithm(suitable(algorithm))
+    for x in range(5):
+        window.insert(x)
+    answer = window.query()
+    with pytest.raises(sw.EmptyWindowError, match="cannot evict 6 rows: the window holds 5"):
+        window.evict_many(6)
+    for nonsense in (-1, 2.0, "2"):
+        with pytest.raises(sw.SlidewiseError, match="a number of rows"):
+            window.evict_many(nonsense)  # type: ignore[arg-type]
+    assert (len(window), window.query()) == (5, answer)
+    window.evict_many(5)
+    assert len(window) == 0
+    window._check([])
+
+
+@every_algorithm
+def test_a_window_that_was_empty_starts_afresh(algorithm: type[Swag]) -> None:
+    """A frame that became empty and then filled again kept stale state elsewhere (datafusion#24184)."""
+    operator = suitable(algorithm)
+    for emptied_by in ("evict", "evict_many", "clear"):
+        for size in (1, 3, 40):
+            window = algorithm(operator)
+            for x in range(size):
+                window.insert(1000 + x)
+            if emptied_by == "clear":
+                window.clear()
+            elif emptied_by == "evict":
+                for _ in range(size):
+                    window.evict()
+            else:
+                window.evict_many(size)
+            assert window.query() == operator.lower(operator.identity)
+            window.insert(7)
+            assert window.query() == 7
+            window._check([7])
+
+
+@every_algorithm
+def test_nulls_count_as_rows_but_not_in_the_answer(algorithm: type[Swag]) -> None:
+    window = algorithm(suitable(algorithm))
+    for x in (None, 3, None, None):
+        window.insert(x)
+    assert len(window) == 4
+    assert window.query() == 3
+    window.evict_many(2)
+    assert len(window) == 2
+    assert window.query() == suitable(algorithm).lower(suitable(algorithm).identity)
+    window._check([None, None])
+
+
+@every_algorithm
+def test_several_columns_are_several_arguments(algorithm: type[Swag]) -> None:
+    if algorithm not in serving(sw.argmax):
+        pytest.skip(f"{algorithm.__name__} cannot serve argmax")
+    window = algorithm(sw.argmax)
+    for row in [("a", 1), ("b", 5), (None, 9), ("c", 5), ("d", None)]:
+        window.insert(*row)
+    assert window.query() == "b"
+    window._check([("a", 1), ("b", 5), (None, 9), ("c", 5), ("d", None)])
+    window.evict_many(2)
+    assert window.query() == "c"
+
+
+@every_algorithm
+@pytest.mark.parametrize("operation", ["insert", "evict", "evict_many", "query"])
+def test_an_operator_that_raises_leaves_the_window_as_it_was(algorithm: type[Swag], operation: str) -> None:
+    """The operator fails at its first, second, third ... call of an operation, in windows of many shapes."""
+    base = sw.max if algorithm is sw.SlickDeque else matrix
+    failures = 0
+    for shape in range(60):
+        choose = random.Random(shape)
+        counter = Counter(base)
+        window, rows = algorithm(counter.operator), []
+        for _ in range(choose.randrange(2, 90)):
+            if rows and choose.random() < 0.3:
+                rows.pop(0)
+                window.evict()
+            else:
+                rows.append(choose.randrange(7))
+                window.insert(rows[-1])
+            if choose.random() < 0.3:
+                window.query()
+        if not rows:
+            continue
+        expected = base.lower(window._fold(window._lifted(rows)))
+        k = choose.randrange(len(rows)) if operation == "evict_many" else 0
+        act = {
+            "insert": lambda: window.insert(6),  # noqa: B023
+            "evict": window.evict,
+            "evict_many": lambda: window.evict_many(k),  # noqa: B023
+            "query": window.query,
+        }[operation]
+        for call in range(50):
+            counter.fail_after = counter.calls + call
+            try:
+                act()
+            except Sabotage:
+                failures += 1
+                counter.fail_after = None
+                assert len(window) == len(rows)
+                window._check(rows)
+                assert window.query() == expected
+            else:
+                break
+        counter.fail_after = None
+        if operation == "insert":
+            rows.append(6)
+        elif operation != "query":
+            del rows[: k if operation == "evict_many" else 1]
+        window._check(rows)
+    silent = {
+        "insert": (sw.Recalc, sw.FlatFit),
+        "evict": (sw.Recalc, sw.FlatFit, sw.BInt, sw.SlickDeque),
+        "evict_many": (sw.Recalc, sw.FlatFit, sw.BInt, sw.SlickDeque),
+        "query": (sw.SubtractOnEvict, sw.SlickDeque),
+    }
+    assert (failures == 0) == (algorithm in silent[operation]), "the operator was made to fail"
+
+
+@every_algorithm
+def test_a_lift_that_raises_leaves_the_window_as_it_was(algorithm: type[Swag]) -> None:
+    operator = sw.operator(
+        name="reciprocals",
+        identity=0.0,
+        lift=lambda x: 1 / x,
+        combine=max,
+        selective=True,
+        inverse=lambda total, oldest: total,
+    )
+    window = algorithm(operator)
+    for x in (4, 2, 5):
+        window.insert(x)
+    with pytest.raises(ZeroDivisionError):
+        window.insert(0)
+    assert (len(window), window.query()) == (3, 0.5)
+    window._check()
+
+
+def test_an_unsuitable_operator_is_refused_with_a_remedy() -> None:
+    with pytest.raises(
+        sw.UnsuitableOperatorError, match=r"SubtractOnEvict cannot serve 'max'.*no exact inverse.*DabaLite"
+    ):
+        sw.SubtractOnEvict(sw.max)
+    with pytest.raises(
+        sw.UnsuitableOperatorError, match=r"SlickDeque cannot serve 'mean'.*not declared selective.*DabaLite"
+    ):
+        sw.SlickDeque(sw.mean)
+    with pytest.raises(sw.UnsuitableOperatorError, match="SubtractOnEvict"):
+        sw.SlickDeque(sw.sum)
+    for algorithm in ALGORITHMS:
+        with pytest.raises(sw.SlidewiseError, match="takes an operator, such as"):
+            algorithm(max)  # type: ignore[arg-type]
+
+
+def test_subtract_on_evict_refuses_the_first_float_of_a_sum() -> None:
+    window = sw.SubtractOnEvict(sw.sum)
+    window.insert(2)
+    with pytest.raises(sw.UnsuitableOperatorError, match=r"0\.5.*DabaLite"):
+        window.insert(0.5)
+    assert (len(window), window.query()) == (1, 2)
+
+
+@every_algorithm
+def test_a_rare_key_is_cheap(algorithm: type[Swag]) -> None:
+    """An empty window and one of three rows take well under 2 KB."""
+    window = algorithm(suitable(algorithm))
+    assert deep_size(window) < 1300
+    for x in (1000, 2000, 3000):
+        window.insert(x)
+    assert deep_size(window) < 1700
+    if algorithm in (sw.Daba, sw.DabaLite, sw.TwoStacksLite):
+        assert deep_size(window) < 1300
+
+
+def deep_size(thing: Any) -> int:
+    """The bytes of an object and of all that only it refers to; the operator is shared by all windows."""
+    shared = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, sw.Operator, types.ModuleType)
+    seen: dict[int, Any] = {}
+    ahead = [thing]
+    while ahead:
+        item = ahead.pop()
+        if id(item) in seen or isinstance(item, shared) or item is None or isinstance(item, (bool, str)):
+            continue
+        seen[id(item)] = item
+        ahead += gc.get_referents(item)
+    return sum(map(sys.getsizeof, seen.values()))
+
+
+@every_algorithm
+def test_memory_shrinks_with_the_window(algorithm: type[Swag]) -> None:
+    window = algorithm(suitable(algorithm))
+    for x in range(20_000):
+        window.insert(-x)
+    large = deep_size(window)
+    for _ in range(19_990):
+        window.evict()
+    assert deep_size(window) < max(large / 100, 4_000)
+
+
+@every_algorithm
+def test_a_sliding_window_does_not_grow(algorithm: type[Swag]) -> None:
+    window = algorithm(suitable(algorithm))
+    for x in range(500):
+        window.insert(x * 7919 % 1000)
+    sizes = []
+    for x in range(6_000):
+        window.evict()
+        window.insert(x * 7919 % 1000)
+        window.query() if x % 10 == 0 else None
+        if x in (1_000, 5_900):
+            sizes.append(deep_size(window))
+    assert sizes[1] < 1.5 * sizes[0]
+
+
+@every_algorithm
+def test_any_python_object_can_be_a_state(algorithm: type[Swag]) -> None:
+    if algorithm not in serving(concat):
+        pytest.skip(f"{algorithm.__name__} cannot serve concatenation")
+    window = algorithm(concat)
+    for letter in "sliding":
+        window.insert(letter)
+    window.evict()
+    assert window.query() == "liding"
+    assert repr(window) == f"<{algorithm.__name__}(sw.operator(name='concat')) of 6 rows>"
+
+
+@every_algorithm
+def test_results_do_not_depend_on_when_one_asks(algorithm: type[Swag]) -> None:
+    """FlatFIT works at queries: asking often or rarely must not change an answer."""
+    operator = suitable(algorithm)
+    often, rarely = algorithm(operator), algorithm(operator)
+    for i in range(300):
+        for window in (often, rarely):
+            window.insert(i * 31 % 17)
+            if i >= 40:
+                window.evict()
+        often.query()
+        if i % 50 == 0:
+            assert same(often.query(), rarely.query())

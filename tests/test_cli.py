@@ -1,0 +1,55 @@
+"""The command line and the tour."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+import slidewise as sw
+from slidewise.cli import main
+from slidewise.tour import ROWS, VALUES, tour
+
+
+def test_operators_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["operators"]) == 0
+    text = capsys.readouterr().out
+    for row in sw.operators_table():
+        assert row.operator in text
+
+
+def test_operators_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["operators", "--markdown"]) == 0
+    assert capsys.readouterr().out.startswith("| operator | inputs | output |")
+
+
+def test_the_tour_shows_every_step_with_the_right_answers() -> None:
+    out = io.StringIO()
+    tour(Console(file=out, width=120))
+    steps = re.findall(r"^ +(\d+) +(\d+) (...)  ((?:\d )+) +(\d+) +(\d+) +(\d+) ", out.getvalue(), re.MULTILINE)
+    assert len(steps) == len(VALUES) == 20
+    for step, value, _, window, greatest, how_often, calls in steps:
+        i = int(step)
+        rows = list(VALUES[max(0, i - ROWS) : i])
+        assert [int(x) for x in window.split()] == rows
+        assert (int(value), int(greatest), int(how_often)) == (rows[-1], max(rows), rows.count(max(rows)))
+        assert int(calls) <= 6
+
+
+def test_demo_runs_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    assert "maxcount" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--version"], 0), (["--help"], 0), ([], 2), (["opertors"], 2), (["demo", "--seconds-per-step", "-1"], 2)],
+)
+def test_help_and_mistakes(arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == code
+    said = capsys.readouterr()
+    assert "slidewise" in said.out + said.err

@@ -1,0 +1,54 @@
+"""Mistakes that other engines shipped, each as a test by name. Those about laws are in operators/test_laws.py."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support import PATTERNS, serving
+
+import slidewise as sw
+from slidewise.swag import Swag
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("algorithm", serving(sw.max), ids=lambda a: a.__name__)
+def test_max_has_to_fall_again(algorithm: type[Swag], pattern: str) -> None:
+    """Tests that feed rising values only never see max fall."""
+    values = [PATTERNS[pattern](i) for i in range(200)]
+    window = algorithm(sw.max)
+    for i, value in enumerate(values):
+        window.insert(value)
+        if len(window) > 9:
+            window.evict()
+        assert window.query() == max(values[max(0, i - 8) : i + 1])
+
+
+@pytest.mark.parametrize("algorithm", serving(sw.sum), ids=lambda a: a.__name__)
+def test_floats_do_not_drift(algorithm: type[Swag]) -> None:
+    """Subtracting on evict drifts (doris#68113); it is refused for floats, and all others are exact."""
+    window = algorithm(sw.sum)
+    if algorithm is sw.SubtractOnEvict:
+        with pytest.raises(sw.UnsuitableOperatorError):
+            window.insert(0.1)
+        return
+    values = [((i * 7919) % 1000) / 7 + (1e16 if i == 500 else 0) for i in range(1500)]
+    for i, value in enumerate(values):
+        window.insert(value)
+        if len(window) > 20:
+            window.evict()
+        if i % 100 == 99:
+            assert window.query() == math.fsum(values[max(0, i - 19) : i + 1])
+
+
+@pytest.mark.parametrize("algorithm", serving(sw.sum), ids=lambda a: a.__name__)
+def test_a_late_event_is_never_folded_in(algorithm: type[Swag]) -> None:
+    """A peer's time window gave 1002 for a true 2 when a late event arrived; here it is an error."""
+    window = sw.Timed(algorithm(sw.sum), last=10)
+    window.insert(0, 1000)
+    window.insert(100, 1)
+    with pytest.raises(sw.TimeOrderError, match=r"5 came after 100"):
+        window.insert(5, 1000)
+    window.insert(101, 1)
+    assert window.query() == 2
+    assert len(window) == 2
