@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +37,7 @@ def test_inputs_are_read_off_lift() -> None:
     sales = sw.operator(name="sales", identity=0.0, lift=lift, combine=lambda a, b: a + b)
     assert sales.inputs == ("price", "amount", "discount?")
     assert sales.arity() == (2, 3)
-    assert sw.operator(name="f", identity=0.0, lift=float, combine=max).inputs == ("x",) or True
+    assert sw.operator(name="f", identity=0.0, lift=float, combine=max).arity()[1] == 1
     assert sw.operator(name="all", identity=0, lift=lambda *xs: len(xs), combine=max).inputs == ("xs...",)
     window = sw.DabaLite(sales)
     window.insert(2.0, 3.0)
@@ -139,11 +139,6 @@ def test_aggregates_are_immutable() -> None:
         sw.max("x").columns = ("y",)
 
 
-def test_nothing_is_pickled_by_the_package() -> None:
-    """Snapshots come later and must not rest on pickle; nothing in the package imports it."""
-    import pathlib
-
-    package = pathlib.Path(sw.__file__).parent
-    for path in package.rglob("*.py"):
+def test_the_package_never_pickles() -> None:
+    for path in Path(sw.__file__).parent.rglob("*.py"):
         assert "import pickle" not in path.read_text(), path
-    assert pickle.__name__ == "pickle"

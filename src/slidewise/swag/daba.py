@@ -54,67 +54,66 @@ class Daba(Swag):
         cE[at] = v
         cE[at + CHUNK] = agg
         self._fixup(self.F, self._cF, E + 1, cE)
+        self.E = E + 1
+        self._cE = cE
 
     def evict(self) -> None:
-        F = self.F
-        if F == self.E:
-            raise self._empty()
-        F += 1
-        if F & MASK:
-            self._fixup(F, self._cF, self.E, self._cE)
+        F = self.F + 1
+        E = self.E
+        if F >= E:
+            self._evict_last()
+        elif F & MASK:
+            self._fixup(F, self._cF, E, self._cE)
+            self.F = F
         else:
             left = self._cF
-            self._fixup(F, left[NEXT], self.E, self._cE)
+            self._fixup(F, left[NEXT], E, self._cE)
+            self.F = F
+            self._cF = left[NEXT]
             self._chunks.release(left)
 
     def _fixup(self, F: int, cF: Any, E: int, cE: Any, undo: Undo | None = None) -> None:
         """Restore the invariants around the new F and E; nothing is stored before every combine has returned."""
         L = self.L
-        R = self.R
         B = self.B
         if F == B:  # Singleton case
-            if F == E:
-                self.clear()
-                self._chunks.release(cE)
-                return
             self.L = self.R = self.A = self.B = E
-            cF = cE
-        elif L == R != B:  # Shift
+            self._cF = cE
+        elif L == self.R != B:  # Shift
             self.A = self.R = self.L = L + 1
         else:
-            if L == B:  # Flip
-                L = F
-                cL = cF
-                A = B = E
-                cA = cE
+            if L == B:  # Flip; R stays where the old B was
+                L, A, B = F, E, E
+                cL, cA = cF, cE
             else:
                 A = self.A
-                cL = self._cL
-                cA = self._cA
+                cL, cA = self._cL, self._cA
             # Shrink
-            combine = self._combine
             l = (L & MASK) + CHUNK  # noqa: E741
             a = ((A - 1) & MASK) + CHUNK
-            front = combine(cL[l], cA[a])
+            front = self._combine(cL[l], cA[a])
             back = cA[a - CHUNK]
             if A != B:
                 agg_A = cA[a + 1] if a != MASK + CHUNK else cA[NEXT][CHUNK]
-                front = combine(front, agg_A)
-                back = combine(back, agg_A)
+                front = self._combine(front, agg_A)
+                back = self._combine(back, agg_A)
             if undo is not None:
                 undo += ((cL, l, cL[l]), (cA, a, cA[a]))
             cL[l] = front
             cA[a] = back
             self.L = L + 1
-            self._cL = cL if l != MASK + CHUNK else cL[NEXT]
             self.A = A - 1
+            self._cL = cL if l != MASK + CHUNK else cL[NEXT]
             self._cA = cA if a != CHUNK else cA[PREV]
-            self.R = R
             self.B = B
-        self.F = F
-        self._cF = cF
-        self.E = E
-        self._cE = cE
+
+    def _evict_last(self) -> None:
+        """Empty a window of one row, and keep its chunk."""
+        if self.F == self.E:
+            raise self._empty()
+        left = self._cE
+        self.clear()
+        self._chunks.release(left)
 
     def partial(self) -> Any:
         if self.F == self.E:
@@ -142,7 +141,9 @@ class Daba(Swag):
         try:
             for _ in range(k):
                 F = self.F + 1
-                self._fixup(F, self._cF if F & MASK else self._cF[NEXT], self.E, self._cE, undo)
+                cF = self._cF if F & MASK else self._cF[NEXT]
+                self._fixup(F, cF, self.E, self._cE, undo)
+                self.F, self._cF = F, cF
         except BaseException:
             for chunk, at, value in reversed(undo):
                 chunk[at] = value

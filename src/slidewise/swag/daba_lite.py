@@ -54,47 +54,44 @@ class DabaLite(Swag):
         cE = self._cE if at else self._chunks.after(self._cE)
         cE[at] = v
         self._fixup(self.F, self._cF, E + 1, cE, v if self.B == E else self._combine(self.aggB, v))
+        self.E = E + 1
+        self._cE = cE
 
     def evict(self) -> None:
-        F = self.F
-        if F == self.E:
-            raise self._empty()
-        F += 1
-        if F & MASK:
-            self._fixup(F, self._cF, self.E, self._cE, self.aggB)
+        F = self.F + 1
+        E = self.E
+        if F >= E:
+            self._evict_last()
+        elif F & MASK:
+            self._fixup(F, self._cF, E, self._cE, self.aggB)
+            self.F = F
         else:
             left = self._cF
-            self._fixup(F, left[NEXT], self.E, self._cE, self.aggB)
+            self._fixup(F, left[NEXT], E, self._cE, self.aggB)
+            self.F = F
+            self._cF = left[NEXT]
             self._chunks.release(left)
 
     def _fixup(self, F: int, cF: Any, E: int, cE: Any, aggB: Any, undo: Undo | None = None) -> None:
         """Restore the invariants around the new F, E and aggB; nothing is stored before every combine has returned."""
         L = self.L
-        R = self.R
         B = self.B
         if F == B:  # Singleton case
-            if F == E:
-                self.clear()
-                self._chunks.release(cE)
-                return
             self.L = self.R = self.A = self.B = E
             self.aggRA = self.aggB = self.operator.identity
-            cF = cE
-        elif L == R != B:  # Shift
+            self._cF = cE
+        elif L == self.R != B:  # Shift
             self.A = self.R = self.L = L + 1
             self.aggB = aggB
         else:
-            if L == B:  # Flip
-                L = F
-                cL = cF
-                A = B = E
-                cA = cE
+            flip = L == B
+            if flip:  # Flip; R stays where the old B was
+                L, A, B = F, E, E
+                cL, cA = cF, cE
                 aggRA = aggB
-                aggB = self.operator.identity
             else:
                 A = self.A
-                cL = self._cL
-                cA = self._cA
+                cL, cA = self._cL, self._cA
                 aggRA = self.aggRA
             # Shrink
             l = L & MASK  # noqa: E741
@@ -106,17 +103,23 @@ class DabaLite(Swag):
             cL[l] = front
             cA[a] = back
             self.L = L + 1
-            self._cL = cL if l != MASK else cL[NEXT]
             self.A = A - 1
+            self._cL = cL if l != MASK else cL[NEXT]
             self._cA = cA if a else cA[PREV]
-            self.R = R
-            self.B = B
-            self.aggRA = aggRA
-            self.aggB = aggB
-        self.F = F
-        self._cF = cF
-        self.E = E
-        self._cE = cE
+            if flip:
+                self.B = B
+                self.aggRA = aggRA
+                self.aggB = self.operator.identity
+            else:
+                self.aggB = aggB
+
+    def _evict_last(self) -> None:
+        """Empty a window of one row, and keep its chunk."""
+        if self.F == self.E:
+            raise self._empty()
+        left = self._cE
+        self.clear()
+        self._chunks.release(left)
 
     def query(self) -> Any:
         F = self.F
@@ -156,6 +159,7 @@ class DabaLite(Swag):
                 F = self.F + 1
                 cF = self._cF if F & MASK else self._cF[NEXT]
                 self._fixup(F, cF, self.E, self._cE, self.aggB, undo)
+                self.F, self._cF = F, cF
         except BaseException:
             for chunk, at, value in reversed(undo):
                 chunk[at] = value
