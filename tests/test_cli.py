@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -41,6 +43,20 @@ def test_the_tour_shows_every_step_with_the_right_answers() -> None:
 def test_demo_runs_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     assert "maxcount" in capsys.readouterr().out
+
+
+def test_operators_on_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["operators"]) == 0
+    text = capsys.readouterr().out
+    assert "relative_variation" in text
+    assert "A wider terminal shows also" in text
+
+
+def test_python_dash_m() -> None:
+    command = [sys.executable, "-m", "slidewise", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("slidewise ")
 
 
 @pytest.mark.parametrize(

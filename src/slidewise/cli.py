@@ -43,13 +43,16 @@ def _operators(options: argparse.Namespace) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*OperatorRow._fields, box=SIMPLE_HEAD)
-    for row in operators_table():
-        table.add_row(*row)
     console = Console()
     if not console.is_terminal:
         console.width = 240
+    columns = OperatorRow._fields if console.width >= 160 else OperatorRow._fields[:3]
+    table = Table(*columns, box=SIMPLE_HEAD)
+    for row in operators_table():
+        table.add_row(*row[: len(columns)])
     console.print(table)
+    if len(columns) < len(OperatorRow._fields):
+        console.print("A wider terminal shows also " + ", ".join(OperatorRow._fields[3:]) + "; so does --markdown.")
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -59,9 +62,12 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
     if not 0 <= seconds <= 60:
-        raise argparse.ArgumentTypeError("a pause takes from 0 to 60 seconds")
+        raise argparse.ArgumentTypeError(f"a pause takes from 0 to 60 seconds, not {text!r}")
     return seconds
 
 

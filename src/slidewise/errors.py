@@ -26,6 +26,10 @@ class InputError(SlidewiseError):
     """An operator was given a value that it cannot aggregate."""
 
 
+class OperatorFailedError(SlidewiseError):
+    """A user's operator raised while it ran compiled; the message names the operator."""
+
+
 class SumOverflowError(SlidewiseError):
     """An integer sum does not fit into 64 bits."""
 

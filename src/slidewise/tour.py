@@ -67,12 +67,16 @@ def tour(console: Console | None = None, pause: float = 0.0) -> None:
         f"\nCalls of max in one step (evict, insert and query): {most} at most, {calls / len(VALUES):.1f} on average."
         f"\nThe bound is 2 + 3 + 1 = 6 in one step, and 4 on average, whatever the window's size."
     )
-    console.print("\nColours: ", end="")
     console.print(
-        "[bold blue]aggregates up to the back[/], [cyan]aggregates up to the middle[/], "
-        "[green]values being turned round[/], [bold green]new values[/]."
+        "\nCases: a [bold]flip[/] starts to turn the back of the window into its front, each [bold]shrink[/] does a "
+        "constant part of that, and each [bold]shift[/] moves on; so no step ever pays for the whole window."
     )
-    console.print("Next: README.md, or [bold]slidewise operators[/] for all that a window can compute.")
+    if console.color_system is not None:
+        console.print(
+            "Colours: [bold blue]aggregates up to the back[/], [cyan]aggregates up to the middle[/], "
+            "[green]values being turned round[/], [bold green]new values[/]."
+        )
+    console.print("\nNext: README.md, or [bold].venv/bin/slidewise operators[/] for all that a window can compute.")
 
 
 def _coloured(window: list[int], pointers: Pointers) -> Text:

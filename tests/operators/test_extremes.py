@@ -110,6 +110,16 @@ def test_bool_and_or() -> None:
     assert over(sw.bool_or, [False, True, False]) is True
 
 
+def test_values_without_an_order_are_refused() -> None:
+    window = sw.Recalc(sw.max)
+    window.insert(1)
+    window.insert("a")
+    with pytest.raises(sw.InputError, match=r"1 \(int\) and 'a' \(str\), which have no order"):
+        window.query()
+    with pytest.raises(sw.InputError, match="can be hashed"):
+        over(sw.count_distinct, [[1, 2]])
+
+
 def test_collect_keeps_a_large_window_in_little_memory() -> None:
     """Joining is constant time: partials share their parts instead of copying the window into each of them."""
     window = sw.DabaLite(sw.collect)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from support import concat, longest_run, matrix
 
 import slidewise as sw
 from slidewise.operators import CATALOGUE
+from slidewise.operators.equality import same
 
 whole = st.integers(-(2**40), 2**40)
 # Floats whose sums and products are exact in 106 bits, so that the laws hold to the last bit.
@@ -139,6 +142,52 @@ def test_rounding_is_told_apart_from_a_broken_law() -> None:
     with pytest.raises(sw.LawError, match="differ by rounding; pass tolerance=1e-12"):
         sw.check_laws(plain_sum, samples=[0.1, 0.2, 0.3])
     sw.check_laws(plain_sum, samples=[0.1, 0.2, 0.3], tolerance=1e-12)
+
+
+def test_a_law_broken_by_combined_states_is_found_among_many_samples() -> None:
+    capped = {"identity": 0, "lift": lambda x: 1, "combine": lambda a, b: min(a + b, 3), "inverse": lambda t, o: t - o}
+    for count in (3, 24, 500):
+        law("has no exact inverse", **capped, samples=range(count))
+
+
+def test_samples_from_numpy() -> None:
+    sw.check_laws(sw.max, np.array([1, 2, 3]))
+    sw.check_laws(sw.max, np.array([1.5, np.nan], np.float32))
+    sw.check_laws(sw.first, np.array(["2024-01-01"], "M8[s]"))
+
+
+def test_samples_that_cannot_be_compared_are_no_reason_to_complain() -> None:
+    class Reading:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+    op = sw.operator(name="readings", identity=-1, lift=lambda reading: reading.value, combine=max)
+    sw.check_laws(op, [Reading(1), Reading(2)])
+
+
+def test_samples_of_several_columns() -> None:
+    op = sw.operator(name="product", identity=0, lift=lambda x, y=1: x * y, combine=lambda a, b: a + b)
+    sw.check_laws(op, [3, (3, 4)])
+    with pytest.raises(sw.SlidewiseError, match=r"takes the columns \(x, y\)"):
+        sw.check_laws(sw.argmax, [1, 2])
+
+
+def test_an_identity_that_combine_cannot_take_is_a_broken_law() -> None:
+    law(r"combine raises: combine\(None, None\) raises TypeError", identity=None, combine=max)
+
+
+@pytest.mark.parametrize("exact", [Decimal("0.1"), 0.1 + 0.2j])
+def test_tolerance_for_other_numbers(exact: Any) -> None:
+    off = exact * 3 if isinstance(exact, complex) else exact * 3 + Decimal("1e-20")
+    assert same(exact + exact + exact, off, tolerance=1e-12)
+    assert not same(exact, off, tolerance=1e-12)
+
+
+def test_what_check_laws_cannot_check() -> None:
+    with pytest.raises(sw.SlidewiseError, match="takes an operator"):
+        sw.check_laws(max, [1])  # type: ignore[arg-type]
+    with pytest.raises(sw.SlidewiseError, match="tolerance is relative"):
+        sw.check_laws(sw.max, [1], tolerance=-1)
 
 
 def test_many_samples_are_fine_and_none_are_not() -> None:

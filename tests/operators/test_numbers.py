@@ -78,6 +78,15 @@ def test_integer_sums_are_integers_and_exact() -> None:
     assert over(sw.sum, [-(2**63)]) == -(2**63)
 
 
+def test_large_values_do_not_become_nan() -> None:
+    assert over(sw.mean, [1e305]) == 1e305
+    assert over(sw.mean, [1.7e308]) == 1.7e308
+    assert over(sw.variance, [1e150, 2.5e150, 0.0]) == pytest.approx(1.5833333e300)
+    assert over(sw.variance, [1e200, -1e200]) == math.inf
+    assert over(sw.stddev, [1e200, -1e200]) == math.inf
+    assert over(sw.geomean, [10**400]) == math.inf
+
+
 def test_numpy_scalars_are_numbers() -> None:
     assert over(sw.sum, [np.int64(3), np.int32(4)]) == 7
     assert over(sw.sum, [np.float32(0.5), np.float64(0.25)]) == 0.75

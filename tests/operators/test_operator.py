@@ -52,6 +52,8 @@ def test_inputs_are_read_off_lift() -> None:
         ({"combine": 3}, "combine must be a function, not 3"),
         ({"inverse": 3}, "inverse must be a function"),
         ({"encode": tuple}, "encode and decode go together"),
+        ({"commutative": "no"}, "commutative is True or False"),
+        ({"combine": lambda a: a}, "combine takes two states"),
     ],
 )
 def test_what_is_no_operator(wrong: dict[str, Any], message: str) -> None:
@@ -96,6 +98,7 @@ def test_repr_reads_like_what_was_written(text: str) -> None:
         (lambda: sw.max(3), "takes names of columns"),
         (lambda: sw.max([1, 2, 3]), r"sw\.rolling or a SWAG"),
         (lambda: sw.max("x", size=3), "has no parameters, but got size"),
+        (sw.bloom, r"write sw.bloom for its defaults, sw.bloom\(bits=4096, hashes=4\)"),
         (lambda: sw.hyperloglog(q=3), r"is made with \(p\) first"),
         (lambda: sw.hyperloglog("user", p=3), "made with"),
         (lambda: sw.max("x").over("1h").over("2h"), "has a window already"),

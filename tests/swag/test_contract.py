@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import random
 import sys
@@ -14,6 +15,7 @@ from support import Counter, Sabotage, concat, matrix, serving
 import slidewise as sw
 from slidewise.operators.equality import same
 from slidewise.swag import ALGORITHMS, Swag
+from slidewise.swag.deque import CHUNK
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.__name__)
 
@@ -236,6 +238,75 @@ def test_memory_shrinks_with_the_window(algorithm: type[Swag]) -> None:
     for _ in range(19_990):
         window.evict()
     assert deep_size(window) < max(large / 100, 4_000)
+
+
+@every_algorithm
+def test_evict_many_gives_memory_back_at_once(algorithm: type[Swag]) -> None:
+    """Without waiting for Python to look for cycles: evicted states may be large."""
+
+    class State:
+        alive = 0
+
+        def __init__(self, value: int) -> None:
+            self.value = value
+            State.alive += 1
+
+        def __del__(self) -> None:
+            State.alive -= 1
+
+    operator = sw.operator(
+        name="states",
+        identity=None,
+        lift=State,
+        combine=lambda a, b: a if a.value > b.value else b,
+        inverse=lambda total, oldest: total,
+        selective=True,
+    )
+    gc.disable()
+    try:
+        for clear in (lambda w: w.evict_many(997), lambda w: w.clear(), lambda w: w.evict_many(1000)):
+            window = algorithm(operator)
+            for x in range(1000):
+                window.insert(1000 - x)
+            window.query()
+            clear(window)
+            assert State.alive <= 3 + 2 * CHUNK
+            if len(window):
+                assert deep_size(window) < 4_000
+            del window
+            assert State.alive == 0
+        window = algorithm(operator)
+        for x in range(3000):
+            window.insert(3000 - x)
+            if x >= 100:
+                window.evict()
+            window.query() if x % 50 == 0 else None
+        assert State.alive <= 101 + 3 * CHUNK
+    finally:
+        gc.enable()
+
+
+def test_windows_cannot_be_copied_by_accident() -> None:
+    window = sw.DabaLite(sw.max)
+    for copier in (copy.copy, copy.deepcopy):
+        with pytest.raises(sw.SlidewiseError, match="cannot be copied"):
+            copier(window)
+
+
+@pytest.mark.parametrize(
+    ("operator", "row", "message"),
+    [
+        (sw.argmax, (3,), r"argmax takes the columns \(x, y\), but got 1 values"),
+        (sw.max, (1, 2), r"max takes the columns \(x\), but got 2"),
+        (sw.collect, (1, 2), "collect takes"),
+        (sw.count, (1, 2), "count takes"),
+    ],
+)
+def test_a_wrong_number_of_columns(operator: sw.Operator, row: tuple[int, ...], message: str) -> None:
+    window = sw.DabaLite(operator)
+    with pytest.raises(sw.SlidewiseError, match=message):
+        window.insert(*row)
+    assert len(window) == 0
 
 
 @every_algorithm

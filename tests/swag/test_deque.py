@@ -10,7 +10,7 @@ from slidewise.swag.deque import CHUNK, NEXT, PREV, Chunks, Ring, Stack
 
 
 def test_a_freed_chunk_is_used_again() -> None:
-    chunks = Chunks()
+    chunks = Chunks(both_ways=True)
     first = chunks.after(None)
     second = chunks.after(first)
     chunks.release(first)
@@ -19,6 +19,12 @@ def test_a_freed_chunk_is_used_again() -> None:
     assert first[PREV] is second
     assert second[NEXT] is first
     assert chunks.after(first) is not second
+
+
+def test_forward_chunks_make_no_cycles() -> None:
+    chunks = Chunks()
+    second = chunks.after(chunks.after(None))
+    assert second[PREV] is None
 
 
 def test_a_sliding_window_makes_no_new_chunks() -> None:

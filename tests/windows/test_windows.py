@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,9 @@ SECOND = 1_000_000_000
         ("1h30m", 5_400 * SECOND),
         ("1 hour, 30 minutes", 5_400 * SECOND),
         ("1.5h", 5_400 * SECOND),
+        (".5h", 1_800 * SECOND),
+        ("10 \u03bcs", 10_000),
+        ("10 \u00b5s", 10_000),
         ("0.1s", SECOND // 10),
         ("250 ms", SECOND // 4),
         ("5us", 5_000),
@@ -58,6 +62,7 @@ def test_a_duration_prints_as_what_it_is_read_from(ns: int) -> None:
         ("minutes", "cannot read"),
         ("10", "cannot read"),
         ("10 minutse", "unknown unit 'minutse'.*did you mean 'minute"),
+        ("10M", "minutes or months"),
         ("1 month", "no fixed length; write it in days"),
         ("2 years", "no fixed length"),
         ("0s", "longer than nothing"),
@@ -76,6 +81,7 @@ def test_what_is_no_duration(wrong: Any, message: str) -> None:
 
 def test_windows() -> None:
     assert Window.of(rows=3) == Window(rows=3)
+    assert Window.of(rows=np.int64(3), at_least=np.int8(2)) == Window(rows=3, at_least=2)
     assert Window.of("1h") == Window(last=Duration.of("60m"))
     assert Window.of("all") == Window()
     assert Window.of(2.5, closed="neither").last == 2.5

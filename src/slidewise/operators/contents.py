@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from slidewise.errors import InputError
 from slidewise.operators.equality import same
 from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
@@ -13,7 +14,14 @@ from slidewise.operators.operator import Operator
 
 def _one_value(x: Any) -> frozenset[Any]:
     x = plain(x)
-    return frozenset((math.nan if x != x else x,))
+    if x is None:
+        return frozenset()
+    try:
+        return frozenset((math.nan if x != x else x,))
+    except TypeError as error:
+        raise InputError(
+            f"count_distinct takes values that can be hashed, such as text and numbers, not {x!r}"
+        ) from error
 
 
 count_distinct = Operator(

@@ -71,9 +71,10 @@ def multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
 def divide(a: DoubleDouble, n: float) -> DoubleDouble:
     """The quotient by a float."""
     q = a[0] / n
-    if not isfinite(q):
+    p, e = two_product(q, n)
+    if not isfinite(e):
         return q, 0.0
-    r = add(a, negate(two_product(q, n)))
+    r = add(a, (-p, -e))
     return _normal(q, r[0] / n)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Number
 from typing import Any
 
 
@@ -23,11 +25,20 @@ def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
         return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
-    if hasattr(a, "shape") and hasattr(b, "shape"):
+    if getattr(a, "shape", ()) != () and hasattr(b, "shape"):
         return _same_array(a, b, tolerance)
-    if tolerance and isinstance(a, int) and isinstance(b, int):
-        return abs(a - b) <= Fraction(tolerance) * max(abs(a), abs(b), 1)
+    if tolerance and isinstance(a, Number) and isinstance(b, Number):
+        return _near(a, b, tolerance)
     return bool(a == b)
+
+
+def _near(a: Any, b: Any, tolerance: float) -> bool:
+    """The same for numbers of other kinds: integers of any size, decimals, complex numbers."""
+    slack = Decimal(tolerance) if isinstance(a, Decimal) else Fraction(tolerance)
+    try:
+        return bool(a == b or abs(a - b) <= slack * max(abs(a), abs(b), 1))
+    except TypeError:
+        return False
 
 
 def shown(value: Any) -> str:

@@ -9,29 +9,46 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from slidewise.errors import InputError
 from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
 
 
 def _greater(a: Any, b: Any) -> bool:
     """Whether a is greater than b, NaN being the greatest."""
-    return bool(a > b or (a != a and b == b))
+    try:
+        return bool(a > b or (a != a and b == b))
+    except (TypeError, ValueError) as error:
+        raise _no_order(a, b) from error
 
 
 def _larger(a: Any, b: Any) -> Any:
     if a is None:
         return b
-    if b is None or a >= b:
-        return a
-    return b if b > a or a == a else a
+    try:
+        if b is None or a >= b:
+            return a
+        return b if b > a or a == a else a
+    except (TypeError, ValueError) as error:
+        raise _no_order(a, b) from error
 
 
 def _smaller(a: Any, b: Any) -> Any:
     if a is None:
         return b
-    if b is None or a <= b:
-        return a
-    return b if b < a or b == b else a
+    try:
+        if b is None or a <= b:
+            return a
+        return b if b < a or b == b else a
+    except (TypeError, ValueError) as error:
+        raise _no_order(a, b) from error
+
+
+def _no_order(a: Any, b: Any) -> InputError:
+    return InputError(
+        f"the window holds {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}), which have no order; keep to "
+        "values of one kind, and clear() the window to go on without these"
+    )
 
 
 max_ = Operator(

@@ -12,7 +12,8 @@ from slidewise.operators.equality import same, shown
 from slidewise.operators.operator import Operator
 
 _LONGEST_WORD = 3
-_MOST_STATES = 24  # made by combining samples; the samples themselves are all used
+_MOST_WORDS = 24  # states made by combining samples; the samples themselves are all used
+_SAMPLES_IN_WORDS = 4
 _MOST_IN_PAIRS = 64
 _MOST_IN_TRIPLES = 10
 
@@ -48,6 +49,12 @@ def check_laws(operator: Operator, samples: Iterable[Any], *, tolerance: float =
       a = lift(4.0) = 4.0
       identity = 0.0
     """
+    if not isinstance(operator, Operator):
+        raise SlidewiseError(
+            f"check_laws takes an operator, such as sw.max or one made by sw.operator, not {operator!r}"
+        )
+    if not 0 <= tolerance < 1:
+        raise SlidewiseError(f"tolerance is relative, from 0 to below 1, but is {tolerance!r}")
     rows = _rows(operator, samples)
     check = _Laws(operator, tolerance)
     check.lower_of_identity()
@@ -72,8 +79,8 @@ class _Laws:
         op = self.operator
         states = [_State((row,), self.call("lift", op.lift, *row)) for row in rows]
         for length in range(2, _LONGEST_WORD + 1):
-            for word in product(states[: len(rows)], repeat=length):
-                if len(states) >= _MOST_STATES:
+            for word in product(states[: min(len(rows), _SAMPLES_IN_WORDS)], repeat=length):
+                if len(states) >= len(rows) + _MOST_WORDS:
                     return states
                 value = word[0].value
                 for state in word[1:]:
@@ -134,8 +141,17 @@ class _Laws:
 
     def call(self, role: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of the operator's functions, and make sure that it leaves its arguments alone."""
-        before = arguments if _is_frozen(arguments) else copy.deepcopy(arguments)
-        result = function(*arguments)
+        before = _copy(arguments)
+        try:
+            result = function(*arguments)
+        except SlidewiseError:
+            raise
+        except Exception as error:
+            given = ", ".join(map(shown, arguments))
+            raise self.broken(
+                f"cannot be computed: {role} raises",
+                f"{role}({given}) raises {error!r}; it must take every state, and the identity",
+            ) from error
         for old, new in zip(before, arguments, strict=True):
             if not same(old, new):
                 raise self.broken(
@@ -162,8 +178,14 @@ class _Laws:
 
 def _rows(operator: Operator, samples: Iterable[Any]) -> list[tuple[Any, ...]]:
     """The arguments of `lift` for each sample that is not null, the simplest first."""
-    several = operator.arity()[0] > 1
-    rows = [tuple(sample) if several else (sample,) for sample in samples]
+    fewest, most = operator.arity()
+    rows = [sample if most > 1 and isinstance(sample, tuple) else (sample,) for sample in samples]
+    for row in rows:
+        if not fewest <= len(row) <= most:
+            raise SlidewiseError(
+                f"{operator.name!r} takes the columns ({', '.join(operator.inputs)}); give samples as tuples of "
+                f"{fewest} values, not {row[0]!r}"
+            )
     rows = [row for row in rows if not any(argument is None for argument in row)]
     if not rows:
         raise SlidewiseError(f"check_laws needs at least one sample for {operator.name!r}")
@@ -177,6 +199,17 @@ def _some(states: list[_State], most: int) -> list[_State]:
     half = most // 2
     stride = (len(states) - half) / (most - half)
     return states[:half] + [states[half + int(i * stride)] for i in range(most - half)]
+
+
+def _copy(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A copy to compare with afterwards; the arguments themselves where they cannot be copied or compared."""
+    if _is_frozen(arguments):
+        return arguments
+    try:
+        copied = copy.deepcopy(arguments)
+    except Exception:
+        return arguments
+    return copied if same(copied, arguments) else arguments
 
 
 def _is_frozen(value: Any) -> bool:

@@ -88,7 +88,9 @@ def _join_joint(a: JointMoments, b: JointMoments) -> JointMoments:
 
 
 def _central(n: int, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble) -> DoubleDouble:
-    """The sum of products of the deviations from the means."""
+    """The sum of products of the deviations from the means; beyond all floats where the sum of products is."""
+    if math.isinf(sxy[0]):
+        return sxy
     return add(sxy, dd.negate(dd.divide(multiply(sx, sy), n)))
 
 

@@ -63,6 +63,12 @@ class Operator:
         >>> sw.count.lift_row("a"), sw.count.lift_row(None)
         (1, 0)
         """
+        fewest, most = self.arity()
+        if not max(fewest, 1) <= len(arguments) <= max(most, 1):
+            raise SlidewiseError(
+                f"{self.name} takes the columns ({', '.join(self.inputs)}), but got {len(arguments)} values: "
+                f"{_call(arguments, {})}"
+            )
         for argument in arguments:
             if argument is None:
                 return self.identity
@@ -95,6 +101,11 @@ class Operator:
                 ) from None
             return self.make(*columns, **parameters)
         fewest, most = self.arity()
+        if not columns and fewest and self.make is not None:
+            raise SlidewiseError(
+                f"{self.name}() has neither parameters nor columns; write sw.{self.name} for its defaults, {self!r} to "
+                f"set them, or sw.{self.name}('user') to bind a column"
+            )
         if not fewest <= len(columns) <= most:
             raise SlidewiseError(
                 f"{self.name} takes the columns ({', '.join(self.inputs)}), but got "
@@ -167,6 +178,12 @@ def operator(
     for role, function in given.items():
         if not (callable(function) or (function is None and role in ("inverse", "encode", "decode"))):
             raise SlidewiseError(f"operator {name!r}: {role} must be a function, not {function!r}")
+    for role, flag in (("commutative", commutative), ("selective", selective)):
+        if not isinstance(flag, bool):
+            raise SlidewiseError(f"operator {name!r}: {role} is True or False, not {flag!r}")
+    for role, function in (("combine", combine), ("inverse", inverse)):
+        if function is not None and not _takes_two(function):
+            raise SlidewiseError(f"operator {name!r}: {role} takes two states, the older and the newer")
     if (encode is None) != (decode is None):
         raise SlidewiseError(f"operator {name!r}: encode and decode go together; give both or neither")
     return Operator(
@@ -184,6 +201,16 @@ def operator(
         decode=decode,
         version=version,
     )
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
 
 
 def _inputs_of(lift: Callable[..., Any]) -> tuple[str, ...]:

@@ -102,7 +102,10 @@ def _lift_geomean(x: Any) -> tuple[float, float, int]:
 
 def _lower_geomean(state: tuple[float, float, int]) -> float | None:
     logarithm = _lower_mean(state)
-    return None if logarithm is None else math.exp(logarithm)
+    try:
+        return None if logarithm is None else math.exp(logarithm)
+    except OverflowError:
+        return math.inf
 
 
 geomean = Operator(

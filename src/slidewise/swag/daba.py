@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, step, walk, write
+from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
 from slidewise.swag.interface import Swag
 from slidewise.swag.sublists import Pointers, show
 
@@ -111,7 +111,7 @@ class Daba(Swag):
         """Empty a window of one row, and keep its chunk."""
         if self.F == self.E:
             raise self._empty()
-        left = self._cE
+        left = self._cF
         self.clear()
         self._chunks.release(left)
 
@@ -125,8 +125,9 @@ class Daba(Swag):
         return self.E - self.F
 
     def clear(self) -> None:
+        cut(getattr(self, "_cF", None))
         self.F = self.L = self.R = self.A = self.B = self.E = 0
-        self._chunks = Chunks(fields=2)
+        self._chunks = Chunks(fields=2, both_ways=True)
         self._cF = self._cL = self._cA = self._cE = None
 
     def evict_many(self, k: int) -> None:
@@ -150,7 +151,9 @@ class Daba(Swag):
             for name, value in zip(self.__slots__, before, strict=True):
                 setattr(self, name, value)
             raise
-        self._cF[PREV] = None
+        cut(before[self.__slots__.index("_cF")], self._cF)
+        if self.L == self.R:
+            self._cL = self._cA = None
 
     def _keep(self, n: int) -> None:
         """Keep the n youngest rows and aggregate each of them up to E: one call for each row that stays.
@@ -164,10 +167,14 @@ class Daba(Swag):
         for i in range(n - 2, -1, -1):
             aggs[i] = self._combine(aggs[i], aggs[i + 1])
         write(cF, F, aggs, field=1)
-        cF[PREV] = None
+        cut(self._cF, cF)
+        self._cL = self._cA = None
         self.F, self._cF = F, cF
         self.L = self.R = self.A = F + 1
         self.B = E
+
+    def __del__(self) -> None:
+        cut(getattr(self, "_cF", None))
 
     def stored(self) -> int:
         return 2 * len(self)

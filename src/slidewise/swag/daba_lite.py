@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import MASK, NEXT, PREV, Chunk, Chunks, step, walk, write
+from slidewise.swag.deque import MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
 from slidewise.swag.interface import Swag
 from slidewise.swag.sublists import Pointers, show
 
@@ -117,7 +117,7 @@ class DabaLite(Swag):
         """Empty a window of one row, and keep its chunk."""
         if self.F == self.E:
             raise self._empty()
-        left = self._cE
+        left = self._cF
         self.clear()
         self._chunks.release(left)
 
@@ -140,9 +140,10 @@ class DabaLite(Swag):
         return self.E - self.F
 
     def clear(self) -> None:
+        cut(getattr(self, "_cF", None))
         self.F = self.L = self.R = self.A = self.B = self.E = 0
         self.aggRA = self.aggB = self.operator.identity
-        self._chunks = Chunks()
+        self._chunks = Chunks(both_ways=True)
         self._cF = self._cL = self._cA = self._cE = None
 
     def evict_many(self, k: int) -> None:
@@ -166,7 +167,9 @@ class DabaLite(Swag):
             for name, value in zip(self.__slots__, before, strict=True):
                 setattr(self, name, value)
             raise
-        self._cF[PREV] = None
+        cut(before[self.__slots__.index("_cF")], self._cF)
+        if self.L == self.R:
+            self._cL = self._cA = None
 
     def _keep(self, n: int) -> None:
         """Keep the n youngest rows and aggregate each of them up to E: one call for each row that stays.
@@ -190,11 +193,15 @@ class DabaLite(Swag):
                 aggR = agg
             slots[p - F] = agg
         write(cF, F, slots)
-        cF[PREV] = None
+        cut(self._cF, cF)
+        self._cL = self._cA = None
         self.F, self._cF = F, cF
         self.L = self.R = self.A = F + 1
         self.B = E
         self.aggRA = self.aggB = self.operator.identity
+
+    def __del__(self) -> None:
+        cut(getattr(self, "_cF", None))
 
     def stored(self) -> int:
         return len(self) + 2

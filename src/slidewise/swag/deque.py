@@ -23,12 +23,15 @@ class Chunks:
     """Makes chunks and keeps the last freed one for reuse, so that a window that slides allocates nothing.
 
     Slots are not cleared: what was evicted may be kept alive until its slot is written again, by at most two chunks.
+    Chunks are linked forwards, and `both_ways` backwards too. Those make cycles, so whoever drops a chain of them must
+    `cut` it first, or its memory stays until Python looks for cycles.
     """
 
-    __slots__ = ("_fields", "spare")
+    __slots__ = ("_both_ways", "_fields", "spare")
 
-    def __init__(self, fields: int = 1) -> None:
+    def __init__(self, fields: int = 1, both_ways: bool = False) -> None:
         self._fields = fields
+        self._both_ways = both_ways
         self.spare: Chunk | None = None
 
     def after(self, last: Chunk | None) -> Chunk:
@@ -38,20 +41,27 @@ class Chunks:
             chunk = [None] * (CHUNK * self._fields + 2)
         else:
             self.spare = None
-        chunk[PREV], chunk[NEXT] = last, None
         if last is not None:
             last[NEXT] = chunk
+            if self._both_ways:
+                chunk[PREV] = last
         return chunk
 
-    def release(self, chunk: Chunk | None) -> None:
-        """Keep a chunk that has left an end, cut off from its neighbours."""
-        if chunk is not None:
-            if chunk[NEXT] is not None:
-                chunk[NEXT][PREV] = None
-            if chunk[PREV] is not None:
-                chunk[PREV][NEXT] = None
-            chunk[PREV] = chunk[NEXT] = None
+    def release(self, chunk: Any) -> None:
+        """Keep a chunk that has left the front, cut off from the one behind it."""
+        if chunk[NEXT] is not None:
+            chunk[NEXT][PREV] = None
+        chunk[PREV] = chunk[NEXT] = None
         self.spare = chunk
+
+
+def cut(chunk: Any, stop: Any = None) -> None:
+    """Undo the backward links from `chunk` up to `stop`, which is the first chunk that stays, if any does."""
+    while chunk is not None and chunk is not stop:
+        chunk[PREV] = None
+        chunk = chunk[NEXT]
+    if stop is not None:
+        stop[PREV] = None
 
 
 def step(chunk: Any, start: int, stop: int) -> Any:
@@ -79,33 +89,37 @@ def write(chunk: Any, start: int, values: Iterable[Any], field: int = 0) -> None
 
 
 class Stack:
-    """A stack of pairs on chunks: `push`, `pop` and `top` take constant time in the worst case."""
+    """A stack of pairs on chunks, linked backwards: `push`, `pop` and `top` take constant time in the worst case."""
 
-    __slots__ = ("_chunks", "_last", "_size")
+    __slots__ = ("_last", "_size", "_spare")
 
     def __init__(self) -> None:
-        self._chunks = Chunks(fields=2)
-        self._last: Chunk | None = None
+        self._last: Any = None
+        self._spare: Any = None
         self._size = 0
 
     def push(self, val: Any, agg: Any) -> None:
         at = self._size & MASK
-        chunk = self._chunks.after(self._last) if at == 0 or self._last is None else self._last
+        if at == 0:
+            chunk = self._spare or [None] * (2 * CHUNK + 2)
+            self._spare = None
+            chunk[PREV] = self._last
+            self._last = chunk
+        chunk = self._last
         chunk[at], chunk[at + CHUNK] = val, agg
-        self._last = chunk
         self._size += 1
 
     def top(self) -> tuple[Any, Any]:
-        assert self._last is not None
         at = (self._size - 1) & MASK
         return self._last[at], self._last[at + CHUNK]
 
     def pop(self) -> None:
-        assert self._last is not None
         self._size -= 1
         if self._size & MASK == 0:
-            freed, self._last = self._last, self._last[PREV]
-            self._chunks.release(freed)
+            freed = self._last
+            self._last = freed[PREV]
+            freed[PREV] = None
+            self._spare = freed
 
     def __len__(self) -> int:
         return self._size
@@ -114,7 +128,6 @@ class Stack:
         """Pairs from the top down."""
         chunk = self._last
         for i in range(self._size - 1, -1, -1):
-            assert chunk is not None
             at = i & MASK
             yield chunk[at], chunk[at + CHUNK]
             if at == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, UnsuitableOperatorError
@@ -39,7 +40,7 @@ class Swag(ABC):
             )
         self._accept(operator)
         self.operator = operator
-        self._lift = operator.lift
+        self._lift = operator.lift if operator.arity()[0] <= 1 else operator.lift_row
         self._combine = operator.combine
         self._lower = operator.lower
         self.clear()
@@ -92,7 +93,7 @@ class Swag(ABC):
 
     def _leaving(self, k: int) -> bool:
         """Whether `evict_many` still has rows to drop one by one: k is checked, and a whole window is cleared."""
-        if not isinstance(k, int) or k < 0:
+        if not isinstance(k, Integral) or k < 0:
             raise SlidewiseError(f"evict_many takes a number of rows from 0 on, not {k!r}")
         n = len(self)
         if k > n:
@@ -103,7 +104,7 @@ class Swag(ABC):
         return k > 0
 
     def _require_rows(self, k: int) -> None:
-        if not 0 <= k <= len(self):
+        if not isinstance(k, Integral) or not 0 <= k <= len(self):
             raise EmptyWindowError(f"cannot aggregate the {k} youngest rows: the window holds {len(self)}")
 
     def _empty(self) -> EmptyWindowError:
@@ -130,6 +131,9 @@ class Swag(ABC):
 
     def _require_same(self, found: Any, expected: Any, what: str) -> None:
         self._require(same(found, expected), f"{what} is {shown(found)} and should be {shown(expected)}")
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise SlidewiseError(f"a {type(self).__name__} cannot be copied or pickled; insert its rows into a new one")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}({self.operator!r}) of {len(self)} rows>"

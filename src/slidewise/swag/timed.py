@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from datetime import UTC, date, datetime, timedelta
 from numbers import Real
 from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
+from slidewise.operators.hashing import plain
 from slidewise.swag.interface import Swag
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed, check_length
@@ -55,8 +57,9 @@ class Timed:
     def insert(self, t: Any, e: Any, *more: Any) -> None:
         """Put a row at time t at the back, and evict what has fallen out of the window that ends at t.
 
-        Where the operator raises on this row, the window is as it was. Where it raises while other rows come in or
-        leave, the move to t is made up for by the next call: a query never answers for half a move.
+        Where the operator raises on this row, the window is as it was. Where it raises while other rows leave, the
+        move to t is made up for by the next call: a query never answers for half a move. Where it raises on a row that
+        waited for a later time, that row is left out, and the error says so.
         """
         t = self._check_time(t)
         if self._now is not None and t < self._now:
@@ -127,19 +130,28 @@ class Timed:
             return
         waiting, now = self._waiting, self._now
         while waiting and waiting[0][0] < now:
-            time, row = waiting[0]
-            self.swag.insert(*row)
+            time, row = waiting.popleft()
+            try:
+                self.swag.insert(*row)
+            except BaseException as error:
+                error.add_note(f"the row {row!r} of time {time} waited to come in, and is left out of the window")
+                raise
             self._times.append(time)
-            waiting.popleft()
-        edge = now - self.last
-        keeps_edge = self.closed in ("both", "left")
         k = 0
         for time in self._times:
-            if time > edge or (keeps_edge and time == edge):
+            if self._is_in(time, now):
                 break
             k += 1
         self._evict(k)
         self._settled = True
+
+    def _is_in(self, time: Any, now: Any) -> bool:
+        """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
+        if isinstance(now, float):
+            edge = now - self.last
+            return bool(time > edge or (time == edge and self.closed in ("both", "left")))
+        age = now - time
+        return bool(age < self.last or (age == self.last and self.closed in ("both", "left")))
 
     def _evict(self, k: int) -> None:
         if k == 1:
@@ -150,8 +162,9 @@ class Timed:
             self._times.popleft()
 
     def _check_time(self, t: Any) -> Any:
+        t = plain(t)
         if isinstance(self.last, timedelta):
-            if not isinstance(t, date):
+            if not isinstance(t, date) or t != t:
                 raise SlidewiseError(
                     f"the time {t!r} is no datetime, but the window lasts {self.last}; where times are numbers, "
                     "give last= as a number"
@@ -164,10 +177,10 @@ class Timed:
                 raise SlidewiseError(
                     f"the time {t} and the one before it, {self._now}, must both have a zone, or neither"
                 )
-        elif isinstance(t, bool) or not isinstance(t, Real) or t != t:
+        elif isinstance(t, bool) or not isinstance(t, Real) or not math.isfinite(t):
             raise SlidewiseError(
-                f"the time {t!r} is no number, but the window's length is {self.last}; where times are datetimes, "
-                "give last= as a duration such as '10 minutes'"
+                f"the time {t!r} is no finite number, but the window's length is {self.last}; where times are "
+                "datetimes, give last= as a duration such as '10 minutes'"
             )
         return t
 

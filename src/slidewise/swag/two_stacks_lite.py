@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import MASK, NEXT, PREV, Chunks, step, walk, write
+from slidewise.swag.deque import MASK, NEXT, Chunks, step, walk, write
 from slidewise.swag.interface import Swag
 
 
@@ -56,7 +56,7 @@ class TwoStacksLite(Swag):
             self._flip(F, self._cF)
         self.F = F = F + 1
         if F == self.E:
-            freed = self._cE
+            freed = self._cF
             self.clear()
             self._chunks.release(freed)
         elif not F & MASK:
@@ -98,7 +98,6 @@ class TwoStacksLite(Swag):
             cF = step(self._cF, self.F, F)
             if F > self.B:
                 self._flip(F, cF)
-            cF[PREV] = None
             self.F = F
             self._cF = cF
 

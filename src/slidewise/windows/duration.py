@@ -17,12 +17,12 @@ _UNITS: dict[tuple[str, ...], int] = {
     ("minutes", "minute", "mins", "min", "m"): 60_000_000_000,
     ("seconds", "second", "secs", "sec", "s"): 1_000_000_000,
     ("milliseconds", "millisecond", "millis", "ms"): 1_000_000,
-    ("microseconds", "microsecond", "micros", "us", "µs"): 1_000,
+    ("microseconds", "microsecond", "micros", "us", "\u00b5s", "\u03bcs"): 1_000,
     ("nanoseconds", "nanosecond", "nanos", "ns"): 1,
 }
 _SPELLINGS = {spelling: ns for spellings, ns in _UNITS.items() for spelling in spellings}
 _NO_FIXED_LENGTH = {"month", "months", "mo", "quarter", "quarters", "q", "year", "years", "y"}
-_TERM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d_]+)\s*,?")
+_TERM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([^\W\d_]+)\s*,?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ class Duration:
         micros, rest = divmod(self.ns, 1_000)
         if rest:
             raise WindowError(f"{self} is not a whole number of microseconds, the finest step of Python's datetime")
-        return timedelta(microseconds=micros)
+        try:
+            return timedelta(microseconds=micros)
+        except OverflowError:
+            raise WindowError(f"{self} is longer than Python's timedelta can be; shorten the window") from None
 
     def __str__(self) -> str:
         for (plural, singular, *_), ns in _UNITS.items():
@@ -81,7 +84,9 @@ def _parse(text: str) -> int:
         if term is None:
             raise WindowError(f"cannot read the duration {text!r}; write a number and a unit, such as '10 minutes'")
         number, unit = term.groups()
-        ns = _SPELLINGS.get(unit) or _SPELLINGS.get(unit.lower())
+        ns = _SPELLINGS.get(unit) or (None if unit == "M" else _SPELLINGS.get(unit.lower()))
+        if unit == "M":
+            raise WindowError(f"'M' in {text!r} may be minutes or months; write 'm' for minutes, and months in days")
         if ns is None:
             if unit.lower() in _NO_FIXED_LENGTH:
                 raise WindowError(f"{unit!r} in {text!r} has no fixed length; write it in days")

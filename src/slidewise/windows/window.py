@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import timedelta
+from numbers import Integral, Real
 
 from slidewise.errors import WindowError, did_you_mean
 from slidewise.windows.duration import Duration
@@ -25,11 +26,12 @@ def check_length(last: Duration | timedelta | str | int | float) -> Duration | i
     """A time window's length: a duration, or a positive number where times are numbers."""
     if isinstance(last, bool):
         raise WindowError(f"a window's length is a duration or a number, not {last!r}")
-    if isinstance(last, (int, float)):
+    if isinstance(last, Real):
+        last = int(last) if isinstance(last, Integral) else float(last)
         if not last > 0 or math.isinf(last):
             raise WindowError(f"a window's length must be positive and finite, but is {last!r}")
         return last
-    return Duration.of(last)
+    return Duration.of(last)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -92,4 +94,4 @@ class Window:
 
 
 def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
