@@ -4,6 +4,7 @@ from slidewise.errors import (
     EmptyWindowError,
     InputError,
     LawError,
+    OperatorFailedError,
     SlidewiseError,
     SumOverflowError,
     TimeOrderError,
@@ -44,6 +45,7 @@ from slidewise.operators import (
     variance,
 )
 from slidewise.operators.table import operators_table
+from slidewise.rolling import rolling
 from slidewise.swag import (
     Amta,
     BInt,
@@ -72,6 +74,7 @@ __all__ = [
     "InputError",
     "LawError",
     "Operator",
+    "OperatorFailedError",
     "Recalc",
     "SlickDeque",
     "SlidewiseError",
@@ -110,6 +113,7 @@ __all__ = [
     "operators_table",
     "product",
     "relative_variation",
+    "rolling",
     "stddev",
     "sum",
     "value_range",

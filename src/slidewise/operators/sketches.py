@@ -16,11 +16,12 @@ from slidewise.operators.operator import Operator
 _LANE = 64  # bits of one count in a count-min state
 
 
-def make_bloom(bits: int = 4096, hashes: int = 4) -> Operator:
+def make_bloom(bits: int = 4096, hashes: int = 4, probe: Any = None) -> Operator:
     """Which values are in the window: every one that is, and a few that are not (Bloom 1970).
 
     A value that is in the window is always found. After n distinct values, one that is not in the window is found
     with probability about (1 - e^(-hashes n / bits))^hashes: 0.2 % for 250 values and the default parameters.
+    With a `probe` the answer is not the filter but whether it finds that value.
 
     >>> import slidewise as sw
     >>> w = sw.DabaLite(sw.bloom(bits=1024, hashes=3))
@@ -28,6 +29,10 @@ def make_bloom(bits: int = 4096, hashes: int = 4) -> Operator:
     ...     w.insert(user)
     >>> "ann" in w.query(), "eve" in w.query()
     (True, False)
+    >>> w = sw.DabaLite(sw.bloom(probe="ann"))
+    >>> w.insert("ann")
+    >>> w.query()
+    True
     """
     bits = _whole("bloom", "bits", bits, 8, 1 << 30)
     hashes = _whole("bloom", "hashes", hashes, 1, 64)
@@ -36,12 +41,12 @@ def make_bloom(bits: int = 4096, hashes: int = 4) -> Operator:
         identity=0,
         lift=partial(_bloom_lift, bits, hashes),
         combine=or_,
-        lower=partial(BloomFilter, bits, hashes),
+        lower=partial(BloomFilter, bits, hashes) if probe is None else partial(_finds, bits, hashes, probe),
         commutative=True,
-        output="BloomFilter",
+        output="BloomFilter, or bool with a probe",
         state="int of `bits` bits",
         error="no false negatives; false positives (1 - e^(-hashes n / bits))^hashes",
-        parameters={"bits": bits, "hashes": hashes},
+        parameters={"bits": bits, "hashes": hashes} | ({} if probe is None else {"probe": probe}),
         make=make_bloom,
         builtin=True,
     )
@@ -54,6 +59,10 @@ def _bloom_lift(bits: int, hashes: int, x: Any) -> int:
         state |= 1 << at % bits
         at = (at + step) & MASK
     return state
+
+
+def _finds(bits: int, hashes: int, probe: Any, state: int) -> bool:
+    return probe in BloomFilter(bits, hashes, state)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,0 +1,1 @@
+"""The compiled passes over arrays."""

@@ -1,0 +1,116 @@
+"""`compiled`: the paper's algorithms in compiled form, for operators whose state is a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from slidewise.errors import InputError, SlidewiseError, UnsuitableOperatorError
+from slidewise.kernels.cache import load_source
+from slidewise.kernels.compiled_inputs import read_dtype
+from slidewise.kernels.compiled_source import STEPS, compiled_source
+from slidewise.kernels.compiled_window import WINDOWS, Compiled, Program
+from slidewise.kernels.functions import compiled_function, fingerprint
+from slidewise.kernels.layouts import Layout, builtin_layout
+from slidewise.operators.operator import Operator
+from slidewise.swag import Swag
+
+
+def compiled(algorithm: type[Swag], operator: Operator, dtype: Any) -> Compiled:
+    """An algorithm of the paper compiled for one operator and type: an empty window with native loops.
+
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite` or `FlatFit`; the type is float64, int64 or bool,
+    and a tuple of these for an operator of several inputs. A function is compiled at its first call in a process, in
+    about half a second; those of built-in operators are kept on disk.
+
+    >>> import slidewise as sw
+    >>> w = compiled(sw.DabaLite, sw.max, "int64")
+    >>> for e in [4, 5, 3]:
+    ...     w.insert(e)
+    >>> w.evict(); w.evict()
+    >>> w.query()
+    3
+    >>> w.rounds([7, 2]).tolist()
+    [7, 2]
+    """
+    if not isinstance(operator, Operator):
+        raise SlidewiseError(f"compiled takes an operator, such as sw.max, not {operator!r}")
+    if not isinstance(algorithm, type) or not issubclass(algorithm, Swag) or algorithm.__name__ not in STEPS:
+        name = getattr(algorithm, "__name__", repr(algorithm))
+        raise UnsuitableOperatorError(f"{name} has no compiled form; compile one of {', '.join(STEPS)}")
+    dtypes = tuple(map(read_dtype, dtype if isinstance(dtype, (tuple, list)) else (dtype,)))
+    fewest, most = operator.arity()
+    if not max(fewest, 1) <= len(dtypes) <= most:
+        raise InputError(f"{operator.name} takes ({', '.join(operator.inputs)}), but got {len(dtypes)} type(s)")
+    return WINDOWS[algorithm.__name__](operator, dtypes, _program(algorithm.__name__, operator, dtypes))
+
+
+_PROGRAMS: dict[Hashable, Program] = {}
+
+
+def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
+    layout = builtin_layout(operator.name, dtypes) if operator.builtin else None
+    said: Hashable = operator.name
+    if layout is None:
+        said = fingerprint(operator.lift), fingerprint(operator.combine), fingerprint(operator.lower)
+    key = algorithm, said, dtypes
+    if key not in _PROGRAMS:
+        if layout is None:
+            _PROGRAMS[key] = _users(algorithm, operator, dtypes)
+        else:
+            _PROGRAMS[key] = _builtin(algorithm, operator, dtypes, layout)
+    return _PROGRAMS[key]
+
+
+def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout: Layout) -> Program:
+    kinds = tuple("f" if dtype == "float64" else "i" for dtype in dtypes)
+    text = "\n".join(
+        [
+            "from numba import njit, uint64",
+            "from slidewise.kernels.algebra import forms",
+            f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
+            "jit = njit(cache=True, nogil=True, error_model='numpy')",
+            compiled_source(STEPS[algorithm], layout, len(dtypes)),
+        ]
+    )
+    module = load_source(f"{algorithm}_{operator.name}_{'_'.join(dtypes)}", text)
+    return Program(STEPS[algorithm], layout, vars(module))
+
+
+def _users(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
+    import numba
+
+    from slidewise.kernels.inference import infer
+
+    try:
+        lift, combine = compiled_function(operator.lift), compiled_function(operator.combine)
+        inferred = infer(lift, combine, compiled_function(operator.lower), dtypes)
+    except Exception as error:
+        raise UnsuitableOperatorError(
+            f"operator {operator.name!r} cannot be compiled for {', '.join(dtypes)}: {_reason(error)}; what can be is "
+            f"an operator of one's own whose state is a number, a bool or a tuple of these, and {_built_in(dtypes)}"
+        ) from error
+    namespace: dict[str, Any] = {
+        "jit": numba.njit(nogil=True),
+        "uint64": numba.uint64,
+        "lift": inferred.lift,
+        "combine": inferred.combine,
+        "lower": inferred.lower,
+    }
+    text = compiled_source(STEPS[algorithm], inferred.layout, len(dtypes))
+    exec(compile(text, f"<{algorithm} of {operator.name}>", "exec"), namespace)
+    return Program(STEPS[algorithm], inferred.layout, namespace)
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next((line for line in lines if line and not line.startswith("Failed in")), type(error).__name__)
+
+
+def _built_in(dtypes: tuple[str, ...]) -> str:
+    """The built-in operators that have a compiled form for these types."""
+    from slidewise import operators
+
+    known = [operator for operator in vars(operators).values() if isinstance(operator, Operator)]
+    fitting = {o.name for o in known if o.arity()[0] == len(dtypes) and builtin_layout(o.name, dtypes) is not None}
+    return ", ".join(sorted(fitting)) or "no built-in one"

@@ -1,0 +1,238 @@
+"""Sums and means over the last n rows: exact, at the speed of plain additions.
+
+Each value is cut into three parts, multiples of three fixed units so coarse that sums of n parts need no rounding.
+Plain floats then add and subtract without any error, so a running total never drifts, and the three totals together are
+the exact sum, which is rounded once. Where values span too many bits for three parts, or are not finite, the functions
+say so and the double-double kernel runs instead.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.cache import load_source
+
+_SOURCE = '''
+import numpy as np
+from numba import njit
+
+TILE = 1024
+
+
+@njit(cache=True, nogil=True)
+def largest(x):
+    """The largest magnitude as a float; infinite where any value is not finite. Bits of floats order like integers."""
+    bits = x.view(np.int64)
+    most = 0
+    for b in bits:
+        most = max(most, b & 0x7FFFFFFFFFFFFFFF)
+    return most
+
+
+@njit(nogil=True, error_model="numpy")
+def cut(x, s0, s1, s2, d0, d1, d2):
+    """Cut values into their three parts; whether the parts are all there is to them."""
+    lost = 0
+    for i in range(len(x)):
+        v = x[i]
+        a = (s0 + v) - s0
+        r = v - a
+        b = (s1 + r) - s1
+        r -= b
+        c = (s2 + r) - s2
+        lost += c != r
+        d0[i] = a
+        d1[i] = b
+        d2[i] = c
+    return lost
+
+
+@njit(nogil=True, error_model="numpy")
+def cut_off(x, s0, s1, s2, d0, d1, d2):
+    """Take the parts of values that leave off the parts of those that come."""
+    for i in range(len(x)):
+        v = x[i]
+        a = (s0 + v) - s0
+        r = v - a
+        b = (s1 + r) - s1
+        d0[i] -= a
+        d1[i] -= b
+        d2[i] -= r - b
+
+
+@njit(nogil=True, error_model="numpy")
+def run_up(d0, d1, d2, t0, t1, t2):
+    """Make changes totals."""
+    for i in range(len(d0)):
+        t0 += d0[i]
+        t1 += d1[i]
+        t2 += d2[i]
+        d0[i] = t0
+        d1[i] = t1
+        d2[i] = t2
+    return t0, t1, t2
+
+
+@njit(nogil=True, error_model="numpy")
+def rounded(d0, d1, d2, out):
+    for i in range(len(out)):
+        a = d0[i]
+        b = d1[i]
+        s = a + b
+        t = s - a
+        out[i] = s + (((a - (s - t)) + (b - t)) + d2[i])
+
+
+@njit(nogil=True, error_model="numpy")
+def averaged(d0, d1, d2, n, out):
+    for i in range(len(out)):
+        a = d0[i]
+        b = d1[i]
+        s = a + b
+        t = s - a
+        e = ((a - (s - t)) + (b - t)) + d2[i]
+        hi = s + e
+        lo = e - (hi - s)
+        q = hi / n
+        c = 134217729.0 * q
+        qh = c - (c - q)
+        ql = q - qh
+        p = q * n
+        c = 134217729.0 * n
+        nh = c - (c - n)
+        nl = n - nh
+        left = (hi - p) - (((qh * nh - p) + qh * nl + ql * nh) + ql * nl) + lo
+        out[i] = q + left / n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_rows(x, n, s0, s1, s2, mean, out):
+    """Write the sums, or the means, of the last n rows; whether they are exact."""
+    m = len(x)
+    parts = np.empty((3, TILE))
+    t0 = 0.0
+    t1 = 0.0
+    t2 = 0.0
+    lost = 0
+    a = 0
+    while a < m:
+        size = min(TILE, m - a, n - a if a < n else m)
+        d0 = parts[0, :size]
+        d1 = parts[1, :size]
+        d2 = parts[2, :size]
+        lost += cut(x[a : a + size], s0, s1, s2, d0, d1, d2)
+        if a >= n:
+            cut_off(x[a - n : a - n + size], s0, s1, s2, d0, d1, d2)
+        t0, t1, t2 = run_up(d0, d1, d2, t0, t1, t2)
+        if not mean:
+            rounded(d0, d1, d2, out[a : a + size])
+        elif a >= n:
+            averaged(d0, d1, d2, float(n), out[a : a + size])
+        else:
+            for i in range(size):
+                averaged(d0[i : i + 1], d1[i : i + 1], d2[i : i + 1], float(a + i + 1), out[a + i : a + i + 1])
+        a += size
+    return lost == 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_bounds(x, starts, ends, s0, s1, s2, mean, out):
+    """The same for windows [starts, ends) that never move back; an empty one gets 0."""
+    lost = 0
+    start = 0
+    end = 0
+    t = np.zeros(3)
+    t0 = 0.0
+    t1 = 0.0
+    t2 = 0.0
+    for i in range(len(starts)):
+        s = starts[i]
+        e = ends[i]
+        if s >= e:
+            continue
+        if s >= end:
+            t0 = 0.0
+            t1 = 0.0
+            t2 = 0.0
+            start = s
+            end = s
+        while end < e:
+            v = x[end]
+            a = (s0 + v) - s0
+            r = v - a
+            b = (s1 + r) - s1
+            r -= b
+            lost += (s2 + r) - s2 != r
+            t0 += a
+            t1 += b
+            t2 += r
+            end += 1
+        while start < s:
+            v = x[start]
+            a = (s0 + v) - s0
+            r = v - a
+            b = (s1 + r) - s1
+            t0 -= a
+            t1 -= b
+            t2 -= r - b
+            start += 1
+        u = t0 + t1
+        w = u - t0
+        rest = ((t0 - (u - w)) + (t1 - w)) + t2
+        if mean:
+            t[0] = t0
+            t[1] = t1
+            t[2] = t2
+            averaged(t[0:1], t[1:2], t[2:3], float(e - s), out[i : i + 1])
+        else:
+            out[i] = u + rest
+    return lost == 0
+'''
+
+
+@cache
+def _compiled() -> Any:
+    return load_source("fast_sums", _SOURCE)
+
+
+def units(most: float, n: int) -> tuple[float, float, float] | None:
+    """The three numbers that cut values of at most this magnitude, for sums of n of them; None where there are none."""
+    if not most < 2.0**900 or n > 2**30:
+        return None
+    if most == 0.0:
+        most = 1.0
+    scales = []
+    for _ in range(3):
+        exponent = int(np.frexp(most * n)[1]) + 1
+        if exponent < -900:
+            return None
+        scales.append(1.5 * 2.0**exponent)
+        most = 2.0 ** (exponent - 53)
+    return scales[0], scales[1], scales[2]
+
+
+def sum_rows(x: Any, n: int, mean: bool) -> Any | None:
+    """The sums or means of the last n rows of float64 values, or None where they cannot be had this way."""
+    scales = units(largest(x), min(n, len(x)))
+    if scales is None:
+        return None
+    out = np.empty(len(x))
+    return out if _compiled().sum_rows(x, n, *scales, mean, out) else None
+
+
+def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:
+    """The same for windows [starts, ends) that never move back."""
+    scales = units(largest(x), int((ends - starts).max(initial=1)))
+    if scales is None:
+        return None
+    out = np.zeros(len(starts))
+    return out if _compiled().sum_bounds(x, starts, ends, *scales, mean, out) else None
+
+
+def largest(x: Any) -> float:
+    """The largest magnitude, infinite where a value is not finite."""
+    most = np.array([_compiled().largest(x)]).view(np.float64)[0]
+    return float(most) if np.isfinite(most) else float("inf")

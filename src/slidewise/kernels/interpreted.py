@@ -1,0 +1,42 @@
+"""The same windows without a compiler: for text, for any Python object, and for operators that Numba cannot compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.kernel import Answers
+from slidewise.operators.operator import Operator
+from slidewise.swag.daba_lite import DabaLite
+
+
+def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answers:
+    """The answers over windows [starts, ends) that never move back, row by row through DABA Lite."""
+    rows = list(zip(*(x.tolist() for x in inputs), strict=True))
+    window = DabaLite(op)
+    start = end = 0
+    answers = np.empty(len(starts), object)
+    for i, (s, e) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        if s >= end:
+            window.clear()
+            start = end = max(s, end)
+        while end < e:
+            window.insert(*rows[end])
+            end += 1
+        if s > start:
+            window.evict_many(s - start)
+            start = s
+        answers[i] = window.query()
+    valid = np.array([value is not None for value in answers], np.bool_)
+    return _typed(answers, valid)
+
+
+def _typed(answers: Any, valid: Any) -> Answers:
+    """Numbers and bools as arrays of their type, anything else as objects."""
+    kinds = {type(value) for value, ok in zip(answers, valid, strict=True) if ok}
+    ok = None if valid.all() else valid
+    for kind, dtype, fill in ((bool, np.bool_, False), (int, np.int64, 0), (float, np.float64, 0.0)):
+        if kinds == {kind} or (kind is float and kinds == {int, float}):
+            return Answers([np.where(valid, answers, fill).astype(dtype)], ok)
+    return Answers([answers], ok)

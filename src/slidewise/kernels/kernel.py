@@ -1,0 +1,149 @@
+"""A kernel: an operator compiled into passes over whole arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from slidewise.errors import OperatorFailedError, SumOverflowError
+from slidewise.kernels.cache import load_source
+from slidewise.kernels.functions import compiled_function, fingerprint
+from slidewise.kernels.layouts import Layout, builtin_layout
+from slidewise.kernels.source import kernel_source
+from slidewise.operators.operator import Operator
+
+Array = npt.NDArray[Any]
+_KERNELS: dict[Hashable, Kernel | None] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One array per field of the answer, and which rows have one; None means all."""
+
+    fields: list[Array]
+    valid: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The passes of one operator over inputs of certain types."""
+
+    operator: str
+    layout: Layout
+    rows_pass: Any
+    bounds_pass: Any
+
+    def rows(self, inputs: Sequence[Array], n: int) -> Answers:
+        """The answer for the last n rows at every row; the first rows have fewer."""
+        m = len(inputs[0])
+        return self._run(self.rows_pass, inputs, (max(1, min(n, m)),), m, 2 * min(n, m))
+
+    def bounds(self, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers:
+        """The answer for the rows [starts[i], ends[i]), for every i; neither may ever fall. No rows, no answer."""
+        longest = int((ends - starts).max(initial=0))
+        return self._run(self.bounds_pass, inputs, (starts, ends), len(starts), longest)
+
+    def _run(self, run: Any, inputs: Sequence[Array], bounds: tuple[Any, ...], m: int, longest: int) -> Answers:
+        layout = self.layout
+        outputs = [np.zeros(m, dtype) for dtype in layout.outputs]
+        valid = [np.ones(m, np.bool_)] if layout.optional else []
+        if longest > 0 and len(inputs[0]):
+            states = [np.empty(longest, dtype) for dtype in layout.fields]
+            try:
+                run(*inputs, *bounds, *states, *outputs, *valid)
+            except OverflowError as error:
+                raise SumOverflowError(f"{self.operator}: {error}; use floats or larger units instead") from None
+            except Exception as error:
+                raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
+        return Answers(outputs, valid[0] if valid else None)
+
+
+def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
+    """The operator's kernel for inputs of these types, or None where it cannot be compiled; then said once, and why."""
+    if operator.builtin:
+        key: Hashable = (operator.name, dtypes)
+    else:
+        functions = [fingerprint(function) for function in (operator.lift, operator.combine, operator.lower)]
+        key = (operator.name, *functions, dtypes)
+    if key not in _KERNELS:
+        _KERNELS[key] = _builtin(operator, dtypes) if operator.builtin else _users(operator, dtypes)
+    return _KERNELS[key]
+
+
+def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
+    layout = builtin_layout(operator.name, dtypes)
+    if layout is None:
+        return None
+    kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
+    text = "\n".join(
+        [
+            "from numba import njit",
+            "from slidewise.kernels.algebra import forms",
+            f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
+            _passes(layout, len(dtypes), "cache=True, nogil=True, error_model='numpy'"),
+        ]
+    )
+    module = load_source(f"{operator.name}_{'_'.join(dtypes)}", text)
+    return Kernel(operator.name, layout, module.rows_pass, module.bounds_pass)
+
+
+def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
+    import numba
+
+    from slidewise.kernels.inference import infer
+
+    try:
+        lift, combine, lower = [compiled_function(f) for f in (operator.lift, operator.combine, operator.lower)]
+        inferred = infer(lift, combine, lower, dtypes)
+    except numba.core.errors.NumbaError as error:
+        warnings.warn(
+            f"operator {operator.name!r} cannot be compiled and runs interpreted, which is slower: {_reason(error)}",
+            stacklevel=_user_stack_level(),
+        )
+        return None
+    namespace: dict[str, Any] = {
+        "njit": numba.njit,
+        "lift": inferred.lift,
+        "combine": inferred.combine,
+        "lower": inferred.lower,
+    }
+    text = _passes(inferred.layout, len(dtypes), "nogil=True")
+    exec(compile(text, f"<kernel of {operator.name}>", "exec"), namespace)
+    return Kernel(operator.name, inferred.layout, namespace["rows_pass"], namespace["bounds_pass"])
+
+
+def _passes(layout: Layout, inputs: int, options: str) -> str:
+    fields = 0 if layout.scalar else len(layout.fields)
+    outputs = 0 if layout.single else len(layout.outputs)
+    return "\n".join(
+        [
+            kernel_source(inputs, fields, outputs, layout.optional),
+            f"rows_pass = njit({options})(rows_pass)",
+            f"bounds_pass = njit({options})(bounds_pass)",
+        ]
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The telling lines of Numba's long message: what failed, and in which line of the user's source."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("Failed in", "- ", "During", "^", "<source"))]
+    where = [line for line in lines if line.startswith("File ")]
+    return "; ".join(dict.fromkeys([*telling[:1], *where[:1]])) or type(error).__name__
+
+
+def _user_stack_level() -> int:
+    """How far up the first caller outside this package stands."""
+    import sys
+
+    level = 1
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("slidewise."):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    return level

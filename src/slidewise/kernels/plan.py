@@ -1,0 +1,231 @@
+"""From series and a window to answers: group by key, find each window's rows, leave out nulls, run, put back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
+from slidewise.kernels.bounds import distinct_counts, group, row_bounds, time_bounds
+from slidewise.kernels.fast_sketches import distinct, member
+from slidewise.kernels.interpreted import interpreted
+from slidewise.kernels.kernel import Answers
+from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
+from slidewise.operators.operator import Operator
+from slidewise.windows import Duration, Window
+
+if TYPE_CHECKING:
+    from slidewise.tables.series import Column
+
+Array = Any
+
+
+def answer(
+    op: Operator,
+    columns: list[Column],
+    window: Window,
+    times: Column | None,
+    keys: Column | None,
+    positions: Array | None = None,
+) -> tuple[dict[str, Array], Array | None]:
+    """The fields of the answers by name, and which rows have one (None: all); `positions` name rows in errors."""
+    m = len(columns[0])
+    valid = _all_valid(columns)
+    if times is None and keys is None and valid is None and window.closed == "right" and window.rows is not None:
+        answers, counts = _plain_rows(op, columns, window.rows), None
+    else:
+        order, offsets = _grouped(keys, m)
+        starts, ends = _bounds(window, times, order, offsets, m, positions)
+        inputs = [column.data if order is None else column.data[order] for column in columns]
+        if valid is not None:
+            inputs, starts, ends = _without_nulls(inputs, valid if order is None else valid[order], starts, ends)
+        counts = ends - starts
+        answers = _windows(op, inputs, starts, ends)
+        if order is not None:
+            answers, counts = _put_back(answers, order), _scattered(counts, order)
+    least = _at_least(op, window)
+    ok = answers.valid
+    if least > 0 and (counts is not None or least > 1):
+        if counts is None:
+            assert window.rows is not None
+            counts = np.minimum(np.arange(1, m + 1), window.rows)
+        enough = counts >= least
+        ok = enough if ok is None else ok & enough
+    names = ["first", "min", "max", "last"] if op.builtin and op.name == "m4" else None
+    if names is None:
+        names = [str(i) for i in range(len(answers.fields))]
+    return dict(zip(names, answers.fields, strict=True)), ok
+
+
+def _at_least(op: Operator, window: Window) -> int:
+    """How many rows an answer needs; counts, and lists of no rows, have one without any."""
+    if window.at_least is not None:
+        return window.at_least
+    return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1
+
+
+def _all_valid(columns: list[Column]) -> Array | None:
+    valid = None
+    for column in columns:
+        if column.valid is not None:
+            valid = column.valid if valid is None else valid & column.valid
+    return valid
+
+
+def _plain_rows(op: Operator, columns: list[Column], n: int) -> Answers:
+    """The common case: one key, no nulls, the last n rows."""
+    inputs = [column.data for column in columns]
+    special = op.builtin and op.name in ("count", "collect", *_SPECIAL)
+    kernel = None if special or any(column.is_object for column in columns) else compiled_kernel(op, inputs)
+    if kernel is not None:
+        return run_rows(op, kernel, inputs, n)
+    i = np.arange(len(inputs[0]))
+    return _windows(op, inputs, np.maximum(i - n + 1, 0), i + 1)
+
+
+def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
+    if op.builtin and op.name == "count":
+        return Answers([ends - starts], None)
+    if op.builtin and op.name in _SPECIAL:
+        return _SPECIAL[op.name](op, inputs[0], starts, ends)
+    if any(x.dtype == object for x in inputs) or (op.builtin and op.name == "collect"):
+        return interpreted(op, inputs, starts, ends)
+    kernel = compiled_kernel(op, inputs)
+    if kernel is None:
+        return interpreted(op, inputs, starts, ends)
+    return run_bounds(op, kernel, inputs, starts, ends)
+
+
+def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    codes, groups = encode(x, None)
+    out = np.zeros(len(starts), np.int64)
+    distinct_counts(codes, max(groups, 1), starts, ends, out)
+    return Answers([out], None)
+
+
+def _hyperloglog(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([distinct(x, op.parameters["p"], starts, ends)], None)
+
+
+def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    of = op.parameters
+    if of.get("probe") is None:
+        return interpreted(op, [x], starts, ends)
+    return Answers([member(x, of["bits"], of["hashes"], of["probe"], starts, ends)], None)
+
+
+_SPECIAL = {"count_distinct": _count_distinct, "hyperloglog": _hyperloglog, "bloom": _bloom}
+
+
+def encode(x: Array, valid: Array | None) -> tuple[Array, int]:
+    """A small number for each different value, nulls being one of them; how many there are."""
+    codes: Array
+    if x.dtype.kind in "ib" and len(x):
+        x = x.astype(np.int64, copy=False)
+        low, high = int(x.min()), int(x.max())
+        if high - low <= 2 * len(x) + 1_000:
+            codes, groups = x - low, high - low + 1
+            return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
+    if x.dtype.kind == "f":
+        x = np.where(x == 0.0, 0.0, x)
+    if x.dtype == object:
+        seen: dict[Any, int] = {}
+        codes = np.array([seen.setdefault(_hashable(value), len(seen)) for value in x.tolist()], np.int64)
+        groups = len(seen)
+    else:
+        values, codes = np.unique(x, return_inverse=True)
+        groups = len(values)
+    return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError as error:
+        raise SlidewiseError(f"keys and distinct values must be hashable, but {value!r} is not") from error
+    return "NaN" if value != value else value
+
+
+def _grouped(keys: Column | None, m: int) -> tuple[Array | None, Array]:
+    if keys is None:
+        return None, np.array([0, m], np.int64)
+    codes, groups = encode(keys.data, keys.valid)
+    return group(codes, groups)
+
+
+def _bounds(
+    window: Window, times: Column | None, order: Array | None, offsets: Array, m: int, positions: Array | None
+) -> tuple[Array, Array]:
+    starts, ends = np.empty(m, np.int64), np.empty(m, np.int64)
+    left = window.closed in ("left", "neither")
+    if times is None:
+        assert window.rows is not None
+        row_bounds(offsets, window.rows, left, starts, ends)
+        return starts, ends
+    moments, width, edge = ticks(window, times)
+    moments = moments if order is None else moments[order]
+    wrong = time_bounds(moments, offsets, width, edge, left, starts, ends)
+    if wrong >= 0:
+        at = (wrong, wrong - 1) if order is None else (int(order[wrong]), int(order[wrong - 1]))
+        after, before = (_shown(times, i) for i in at)
+        if positions is not None:
+            at = (int(positions[at[0]]), int(positions[at[1]]))
+        raise TimeOrderError(
+            f"times run backwards at position {at[0]}: {after} comes after {before} at position {at[1]}; "
+            "sort the rows by time within each key"
+        )
+    return starts, ends
+
+
+def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
+    """Times as numbers, the window's width in the same unit, and whether rows exactly that old are in."""
+    edge = window.closed in ("both", "left")
+    if times.valid is not None:
+        null = ~times.valid
+        raise SlidewiseError(
+            f"times holds {null.sum()} nulls, the first at position {null.argmax()}; leave these rows out"
+        )
+    data = times.data
+    if times.is_object or data.dtype == bool:
+        raise WindowError("times must be timestamps, dates or numbers")
+    if times.unit is None:
+        if isinstance(window.last, Duration):
+            raise WindowError(f"times are numbers, but the window lasts {window.last}; give last= as a number")
+        if data.dtype == np.float64 and not np.isfinite(data).all():
+            wrong = int((~np.isfinite(data)).argmax())
+            raise SlidewiseError(f"times holds {data[wrong]} at position {wrong}; times must be finite")
+        if data.dtype == np.int64:
+            assert window.last is not None
+            whole = int(window.last)
+            return data, whole, edge or whole != window.last
+        assert window.last is not None
+        return data, float(window.last), edge
+    if not isinstance(window.last, Duration):
+        raise WindowError(f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say")
+    width, rest = divmod(window.last.ns, times.unit)
+    return data, width, edge or rest > 0
+
+
+def _shown(times: Column, i: int) -> Any:
+    if times.unit is None:
+        return times.data[i]
+    value = times.restore(times.data[i : i + 1])
+    return value[0]
+
+
+def _without_nulls(inputs: list[Array], valid: Array, starts: Array, ends: Array) -> tuple[list[Array], Array, Array]:
+    """Only the rows that are there, and windows over them."""
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(valid)])
+    return [x[valid] for x in inputs], before[starts], before[ends]
+
+
+def _put_back(answers: Answers, order: Array) -> Answers:
+    fields = [_scattered(field, order) for field in answers.fields]
+    return Answers(fields, None if answers.valid is None else _scattered(answers.valid, order))
+
+
+def _scattered(values: Array, order: Array) -> Array:
+    out = np.empty_like(values)
+    out[order] = values
+    return out

@@ -1,0 +1,97 @@
+"""Choosing the pass that answers an operator over arrays: a special one where there is one, or the general kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.kernel import Answers, Kernel, kernel_for
+from slidewise.operators.operator import Operator
+
+INTEGERS_SAFE_TO_ADD = 2**62
+
+
+def compiled_kernel(operator: Operator, inputs: Sequence[Any]) -> Kernel | None:
+    """The operator's kernel for these arrays, or None where it runs interpreted."""
+    return kernel_for(operator, tuple(str(x.dtype) for x in inputs))
+
+
+def run_rows(operator: Operator, kernel: Kernel, inputs: Sequence[Any], n: int) -> Answers:
+    """The answers over the last n rows of one key, without nulls."""
+    x = inputs[0]
+    if operator.builtin and len(x):
+        special = _special_rows(operator.name, kernel, x, n)
+        if special is not None:
+            return special
+    return kernel.rows(_prepared(operator, inputs), n)
+
+
+def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts: Any, ends: Any) -> Answers:
+    """The answers over windows [starts, ends), of one key or of many."""
+    x = inputs[0]
+    if operator.builtin and len(x):
+        if operator.name in ("sum", "mean") and x.dtype == np.float64:
+            from slidewise.kernels.fast_sums import sum_bounds
+
+            out = sum_bounds(x, starts, ends, operator.name == "mean")
+            if out is not None:
+                return Answers([out], None)
+        if operator.name == "sum" and _adds_up(x, int((ends - starts).max(initial=1))):
+            total = np.concatenate([[0], np.cumsum(x)])
+            return Answers([total[np.maximum(starts, ends)] - total[starts]], None)
+        if operator.name in ("first", "last"):
+            at = starts if operator.name == "first" else ends - 1
+            return Answers([x[np.clip(at, 0, len(x) - 1)]], None)
+    return kernel.bounds(_prepared(operator, inputs), starts, ends)
+
+
+def _prepared(operator: Operator, inputs: Sequence[Any]) -> Sequence[Any]:
+    return [np.ascontiguousarray(x) for x in inputs]
+
+
+def _special_rows(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
+    if name in ("max", "min"):
+        from slidewise.kernels.fast_extremes import extreme_rows
+
+        out = np.empty_like(x)
+        has_nan = extreme_rows(name == "max")(x, n, out)
+        return None if has_nan else Answers([out], None)
+    if name in ("sum", "mean") and x.dtype == np.float64:
+        from slidewise.kernels.fast_sums import sum_rows
+
+        out = sum_rows(x, n, name == "mean")
+        return None if out is None else Answers([out], None)
+    if name == "sum" and _adds_up(x, n):
+        out = np.cumsum(x)
+        out[n:] -= out[:-n].copy()
+        return Answers([out], None)
+    if name in ("variance", "stddev") and x.dtype == np.float64 and n > 1:
+        return _moments(name, kernel, x, n)
+    return None
+
+
+def _moments(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
+    from slidewise.kernels.fast_moments import moment_rows
+    from slidewise.kernels.fast_sums import largest
+
+    if not largest(x) < 2.0**500:
+        return None
+    out, sure = moment_rows(x, n, name == "stddev")
+    sure[0] = True
+    unsure = np.flatnonzero(~sure)
+    if len(unsure):
+        careful = kernel.bounds([x], np.maximum(unsure - n + 1, 0), unsure + 1)
+        out[unsure] = careful.fields[0]
+    valid = np.ones(len(x), np.bool_)
+    valid[0] = False
+    return Answers([out], valid)
+
+
+def _adds_up(x: Any, n: int) -> bool:
+    """Whether sums of n of these integers surely fit into 64 bits, so that plain additions are exact."""
+    if x.dtype != np.int64:
+        return False
+    most = max(abs(int(x.max(initial=0))), abs(int(x.min(initial=0))))
+    return most * min(n, len(x)) < INTEGERS_SAFE_TO_ADD

@@ -1,0 +1,154 @@
+"""The source of a kernel for one shape of state: written out, so that Numba compiles straight loops over plain arrays.
+
+A state of several fields is stored as one array per field; a kernel's text names them. `lift`, `combine` and `lower`
+are the operator's functions, compiled. No kernel combines with the identity.
+"""
+
+from __future__ import annotations
+
+ROWS = """
+def rows_pass({x}, n, {S}, {O}):
+    \"\"\"Windows of n rows: suffix aggregates of one block, prefix aggregates of the next (van Herk, Gil, Werman).
+
+    While a block's prefix is combined with the suffix of the block before it, its own suffix is built from its other
+    end: two chains of calls that do not wait for each other.
+    \"\"\"
+    m = len(x0)
+    old = 0
+    new = n
+    for a in range(0, m, n):
+        stop = min(n, m - a)
+        back = lift({x_a})
+        if stop == n:
+            front = lift({x_end})
+            {store_new_end}
+            for j in range(n - 1):
+                if j:
+                    back = combine(back, lift({x_j}))
+                    k = n - 1 - j
+                    front = combine(lift({x_k}), front)
+                    {store_new_k}
+                if a:
+                    {load_old}
+                    {both_j}
+                else:
+                    {only_j}
+            if n > 1:
+                back = combine(back, lift({x_end}))
+            {only_end}
+            old, new = new, old
+        else:
+            for j in range(stop):
+                if j:
+                    back = combine(back, lift({x_j}))
+                if a:
+                    {load_old}
+                    {both_j}
+                else:
+                    {only_j}
+"""
+
+BOUNDS = """
+def bounds_pass({x}, starts, ends, {S}, {O}):
+    \"\"\"Windows [starts, ends) that never move back: Two-Stacks Lite, its front in S and its back in one state.\"\"\"
+    base = 0
+    B = 0
+    E = 0
+    back = lift({x_0})
+    for i in range(len(starts)):
+        s = starts[i]
+        e = ends[i]
+        if s >= e:
+            continue
+        if s >= B:
+            front = lift({x_e})
+            {store_flip_first}
+            for k in range(e - 2, s - 1, -1):
+                front = combine(lift({x_k}), front)
+                {store_flip_k}
+            base = s
+            B = e
+            E = e
+        else:
+            if E == B and E < e:
+                back = lift({x_E})
+                E += 1
+            while E < e:
+                back = combine(back, lift({x_E}))
+                E += 1
+            {load_s}
+            if E > B:
+                front = combine(front, back)
+        {store_front_i}
+"""
+
+
+def kernel_source(inputs: int, fields: int, outputs: int, optional: bool) -> str:
+    """The text of both passes for an operator of so many inputs, fields of state and fields of answer.
+
+    No fields mean that the state is one scalar, and no outputs that the answer is one.
+    """
+
+    def x(i: str) -> str:
+        return ", ".join(f"x{c}[{i}]" for c in range(inputs))
+
+    def names(letter: str, count: int) -> str:
+        return ", ".join(f"{letter}{c}" for c in range(max(count, 1)))
+
+    def store(i: str, state: str = "front") -> str:
+        if not fields:
+            return f"S0[{i}] = {state}"
+        return "; ".join(f"S{c}[{i}] = {state}[{c}]" for c in range(fields))
+
+    def load(i: str, state: str = "front") -> str:
+        if not fields:
+            return f"{state} = S0[{i}]"
+        return f"{state} = ({', '.join(f'S{c}[{i}]' for c in range(fields))},)"
+
+    def answer(i: str, state: str) -> str:
+        if optional:
+            return f"keep(lower({state}), {i}, {O})"
+        if not outputs:
+            return f"O0[{i}] = lower({state})"
+        return f"answer = lower({state}); " + "; ".join(f"O{c}[{i}] = answer[{c}]" for c in range(outputs))
+
+    O = names("O", outputs) + (", V" if optional else "")  # noqa: E741
+    shared = {"x": names("x", inputs), "S": names("S", fields), "O": O}
+    rows = ROWS.format(
+        **shared,
+        x_a=x("a"),
+        x_j=x("a + j"),
+        x_k=x("a + k"),
+        x_end=x("a + n - 1"),
+        store_new_end=store("new + n - 1"),
+        store_new_k=store("new + k"),
+        load_old=load("old + j + 1", "older"),
+        both_j=answer("a + j", "combine(older, back)"),
+        only_j=answer("a + j", "back"),
+        only_end=answer("a + n - 1", "back"),
+    )
+    bounds = BOUNDS.format(
+        **shared,
+        x_0=x("0"),
+        x_e=x("e - 1"),
+        x_k=x("k"),
+        x_E=x("E"),
+        store_flip_first=store("e - 1 - s"),
+        store_flip_k=store("k - s"),
+        load_s=load("s - base"),
+        store_front_i=answer("i", "front"),
+    )
+    return (_keep(outputs, O) if optional else "") + rows + "\n" + bounds
+
+
+def _keep(outputs: int, O: str) -> str:  # noqa: E741
+    """A function that stores an answer, or marks that there is none."""
+    kept = "; ".join(f"O{c}[i] = answer[{c}]" for c in range(outputs)) if outputs else "O0[i] = answer"
+    return f"""
+@njit(nogil=True)
+def keep(answer, i, {O}):
+    if answer is None:
+        V[i] = False
+    else:
+        {kept}
+"""

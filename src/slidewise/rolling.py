@@ -1,0 +1,78 @@
+"""`rolling`: an operator over sliding windows of one series, or of several that go together."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from slidewise.errors import InputError, SlidewiseError, WindowError
+from slidewise.operators.operator import Operator
+from slidewise.windows import Duration, Window
+
+if TYPE_CHECKING:
+    from slidewise.tables.series import Column
+
+# What these give is of the input's own type, so times and text come back as what they were.
+_KEEPS_TYPE = ("max", "min", "first", "last", "argmax", "argmin", "m4")
+_ANY_TYPE = (*_KEEPS_TYPE, "count", "count_distinct", "collect", "maxcount", "mincount")
+
+
+def rolling(
+    values: Any,
+    op: Operator,
+    *,
+    rows: int | None = None,
+    times: Any = None,
+    last: Duration | timedelta | str | int | float | None = None,
+    closed: str = "right",
+    by: Any = None,
+    at_least: int | None = None,
+) -> Any:
+    """The operator over the last `rows` rows, or over the `last` stretch of `times`, at every row.
+
+    `values` is a NumPy array, an Arrow array or chunked array, or a pandas or polars Series, or a tuple of them where
+    the operator takes several columns; the same kind comes back. `by` is a series of keys: each key has windows of its
+    own, and answers stand in the input's order. Where fewer than `at_least` rows (default 1) are not null there is no
+    answer: null, NaN in NumPy's floats, masked in its other types.
+
+    >>> import numpy as np, slidewise as sw
+    >>> sw.rolling(np.array([4, 5, 3, 4, 0, 4, 4]), sw.max, rows=3)
+    array([4, 5, 5, 5, 4, 4, 4])
+    >>> sw.rolling(np.array([1.0, 2.0, 3.0]), sw.sum, times=np.array([0, 1, 10]), last=5)
+    array([1., 3., 3.])
+    """
+    if not isinstance(op, Operator):
+        raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
+    if (times is None) != (last is None):
+        raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
+    window = Window.of(last, rows=rows, closed=closed, at_least=at_least)
+    from slidewise.tables.series import check_lengths, give_back, read
+
+    series = values if isinstance(values, tuple) else (values,)
+    fewest, most = op.arity()
+    if not max(fewest, 1) <= len(series) <= max(most, 1):
+        raise SlidewiseError(f"{op.name} takes the columns ({', '.join(op.inputs)}), but got {len(series)} series")
+    names = [f"input {i + 1}" if len(series) > 1 else "the input" for i in range(len(series))]
+    columns = [read(one, name) for one, name in zip(series, names, strict=True)]
+    when = None if times is None else read(times, "times")
+    keys = None if by is None else read(by, "by")
+    check_lengths(columns, {"times": when, "by": keys})
+    for column, name in zip(columns, names, strict=True):
+        _check_type(op, column, name)
+
+    from slidewise.kernels.plan import answer
+
+    fields, valid = answer(op, columns, window, when, keys)
+    if op.builtin and op.name in _KEEPS_TYPE:
+        fields = {name: columns[0].restore(part) for name, part in fields.items()}
+    return give_back(series[0], fields, valid)
+
+
+def _check_type(op: Operator, column: Column, name: str) -> None:
+    if op.builtin and op.name not in _ANY_TYPE:
+        if column.unit is not None:
+            raise InputError(f"{op.name} takes numbers, but {name} holds times; subtract a start from them first")
+        if column.is_object and op.name not in ("bloom", "countmin", "hyperloglog", "naive_bayes"):
+            raise InputError(f"{op.name} takes numbers, but {name} holds text or other objects")
+    if op.builtin and op.name in ("bool_and", "bool_or") and column.data.dtype != bool:
+        raise InputError(f"{op.name} takes True and False, but {name} holds {column.data.dtype}")

@@ -1,0 +1,275 @@
+"""Reading the series that users have into plain arrays, and giving answers back as the same kind of series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from slidewise.errors import InputError, SlidewiseError
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A series as an array of int64, float64, bool or objects, with the rows that are not null (None: all of them).
+
+    `restore` turns answers of the array's type back into the series' own: float32, or timestamps, say. `unit` is that
+    of timestamps, in nanoseconds.
+    """
+
+    data: Array
+    valid: Array | None
+    restore: Callable[[Array], Array]
+    unit: int | None = None
+    zone: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def is_object(self) -> bool:
+        return bool(self.data.dtype == object)
+
+    def objects(self) -> list[Any]:
+        """The values as Python objects, None where null."""
+        values: list[Any] = self.data.tolist()
+        if self.valid is not None:
+            values = [value if ok else None for value, ok in zip(values, self.valid.tolist(), strict=True)]
+        return values
+
+
+_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+
+def kind_of(values: Any) -> str:
+    """What a series is: numpy, arrow, chunked, pandas or polars."""
+    if isinstance(values, np.ndarray):
+        return "numpy"
+    name = f"{type(values).__module__.partition('.')[0]}.{type(values).__name__}"
+    if name == "pandas.Series":
+        return "pandas"
+    if name == "polars.Series":
+        return "polars"
+    if name == "pyarrow.ChunkedArray":
+        return "chunked"
+    if name.startswith("pyarrow.") and name.endswith("Array"):
+        return "arrow"
+    raise InputError(
+        f"expected a NumPy array, an Arrow array or a pandas or polars Series, not a {type(values).__name__}; "
+        "for a list, use np.asarray(values)"
+    )
+
+
+def read(values: Any, what: str) -> Column:
+    """Read a series; `what` names it in errors."""
+    kind = kind_of(values)
+    if kind == "numpy":
+        return _from_numpy(values, what)
+    if kind == "pandas":
+        return _from_pandas(values, what)
+    if kind == "polars":
+        return _from_arrow(values.to_arrow(), what)
+    return _from_arrow(values.combine_chunks() if kind == "chunked" else values, what)
+
+
+def _from_numpy(values: Array, what: str) -> Column:
+    if values.ndim != 1:
+        raise InputError(f"{what} must have one dimension, but has {values.ndim}: {values.shape}")
+    valid = None
+    if isinstance(values, np.ma.MaskedArray):
+        valid = ~np.ma.getmaskarray(values)
+        values = values.data
+    dtype = values.dtype
+
+    def back(answers: Array) -> Array:
+        return answers.astype(dtype)
+
+    if dtype.kind == "b":
+        return Column(values, valid, back)
+    if dtype.kind in "iu":
+        if dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+            raise InputError(f"{what} holds {values.max()}, which does not fit into int64; convert it to float64")
+        return Column(values.astype(np.int64, copy=False), valid, back)
+    if dtype.kind == "f":
+        return Column(values.astype(np.float64, copy=False), valid, back)
+    if dtype.kind in "mM":
+        unit, count = np.datetime_data(dtype)
+        if unit not in (*_UNITS, "D") or count != 1:
+            values = values.astype(f"{dtype.kind}8[ns]")
+            unit = "ns"
+        null = np.isnat(values)
+        return Column(
+            values.view(np.int64),
+            _both(valid, ~null if null.any() else None),
+            lambda answers: answers.astype(np.int64).view(f"{dtype.kind}8[{unit}]").astype(dtype),
+            86_400 * 10**9 if unit == "D" else _UNITS[unit],
+        )
+    if dtype.kind in "OUS":
+        return _from_objects(values.astype(object), valid, what)
+    raise InputError(f"{what} has the type {dtype}; integers, floats, bools, times and text can be aggregated")
+
+
+def _from_objects(values: Array, valid: Array | None, what: str) -> Column:
+    present = np.array([value is not None for value in values], np.bool_)
+    for i in np.flatnonzero(present):
+        if isinstance(values[i], Decimal):
+            raise InputError(f"{what} holds decimals; make them floats, or integers of the smallest unit")
+    return Column(values, _both(valid, None if present.all() else present), lambda answers: answers)
+
+
+def _from_pandas(values: Any, what: str) -> Column:
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind != "O":
+        column = _from_numpy(values.to_numpy(), what)
+        if values.dtype.kind == "f":  # pandas means null by NaN
+            null = np.isnan(column.data)
+            return Column(column.data, ~null if null.any() else None, column.restore)
+        return column
+    import pyarrow as pa
+
+    try:
+        return _from_arrow(pa.Array.from_pandas(values), what)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        null = values.isna().to_numpy()
+        return _from_objects(values.astype(object).where(~null, None).to_numpy(), None, what)
+
+
+def _from_arrow(values: Any, what: str) -> Column:
+    import pyarrow as pa
+    from pyarrow import types
+
+    if hasattr(values, "combine_chunks") and not hasattr(values, "buffers"):
+        values = values.combine_chunks()
+    kind = values.type
+    if types.is_dictionary(kind):
+        values = values.dictionary_decode()
+        kind = values.type
+    valid = None
+    if values.null_count:
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+    if types.is_decimal(kind):
+        raise InputError(f"{what} holds decimals ({kind}); cast them to float64, or to integers of the smallest unit")
+
+    def plain(numbers: Any, fill: Any) -> Array:
+        return (numbers.fill_null(fill) if numbers.null_count else numbers).to_numpy(zero_copy_only=False)
+
+    def back(answers: Array) -> Array:
+        return answers.astype(kind.to_pandas_dtype())
+
+    if types.is_boolean(kind):
+        return Column(plain(values, False), valid, back)
+    if types.is_integer(kind):
+        return Column(_from_numpy(plain(values, 0), what).data, valid, back)
+    if types.is_floating(kind):
+        return Column(plain(values, 0.0).astype(np.float64, copy=False), valid, back)
+    if types.is_timestamp(kind) or types.is_duration(kind) or types.is_date(kind) or types.is_time(kind):
+        wide = kind if getattr(kind, "bit_width", 64) == 64 else pa.int32()
+        ticks = plain(values.cast(wide).cast(pa.int64()), 0)
+        unit = 86_400 * 10**9 if types.is_date32(kind) else _UNITS["ms" if types.is_date64(kind) else kind.unit]
+
+        def as_time(answers: Array) -> Any:
+            return pa.array(answers.astype(np.int64)).cast(pa.int64() if wide is kind else pa.int32()).cast(kind)
+
+        return Column(ticks, valid, as_time, unit, getattr(kind, "tz", None))
+    return _from_objects(np.array([*values.to_pylist(), None], object)[:-1], valid, what)
+
+
+def _both(a: Array | None, b: Array | None) -> Array | None:
+    return b if a is None else a if b is None else a & b
+
+
+def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
+    """Answers as the same kind of series as the input, null where they are not valid.
+
+    One field is a plain series, several are a struct. Arrays of objects hold lists or values of any kind.
+    """
+    kind = kind_of(like)
+    if valid is not None and valid.all():
+        valid = None
+    if kind == "numpy":
+        return _as_numpy(fields, valid)
+    if kind == "pandas":
+        return _as_pandas(like, fields, valid)
+    import pyarrow as pa
+
+    array = _as_arrow(fields, valid)
+    if kind == "polars":
+        import polars as pl
+
+        return pl.Series(like.name, array)
+    return pa.chunked_array([array]) if kind == "chunked" else array
+
+
+def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
+    if len(fields) > 1:
+        parts = {name: _to_numpy(part) for name, part in fields.items()}
+        answer = np.empty(len(next(iter(parts.values()))), [(name, part.dtype) for name, part in parts.items()])
+        for name, part in parts.items():
+            answer[name] = part
+    else:
+        answer = _to_numpy(next(iter(fields.values())))
+    if valid is None:
+        return answer
+    if answer.dtype.kind == "f":
+        answer[~valid] = np.nan
+        return answer
+    if answer.dtype.kind == "O":
+        answer[~valid] = None
+        return answer
+    return np.ma.MaskedArray(answer, ~valid)
+
+
+def _to_numpy(part: Array) -> Array:
+    return part if isinstance(part, np.ndarray) else part.to_numpy(zero_copy_only=False)
+
+
+def _as_arrow(fields: dict[str, Array], valid: Array | None) -> Any:
+    import pyarrow as pa
+
+    mask = None if valid is None else ~valid
+    if len(fields) > 1:
+        parts = [part if isinstance(part, pa.Array) else pa.array(part) for part in fields.values()]
+        return pa.StructArray.from_arrays(parts, names=list(fields), mask=None if mask is None else pa.array(mask))
+    part = next(iter(fields.values()))
+    if isinstance(part, pa.Array):
+        return part if mask is None else pa.compute.if_else(pa.array(~mask), part, pa.scalar(None, part.type))
+    if part.dtype == object:
+        return pa.array([None if mask is not None and mask[i] else value for i, value in enumerate(part.tolist())])
+    return pa.array(part, mask=mask)
+
+
+def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
+    import pandas as pd
+
+    if len(fields) > 1:
+        parts = {name: _to_numpy(part) for name, part in fields.items()}
+        rows = [dict(zip(parts, row, strict=True)) for row in zip(*(p.tolist() for p in parts.values()), strict=True)]
+        answer = np.array([*rows, None], object)[:-1]
+    else:
+        answer = _to_numpy(next(iter(fields.values())))
+    if valid is not None:
+        if answer.dtype.kind == "f":
+            answer[~valid] = np.nan
+        elif answer.dtype.kind == "O":
+            answer[~valid] = None
+        elif answer.dtype.kind in "mM":
+            answer[~valid] = "NaT"
+        else:
+            nullable = pd.Series(answer, index=like.index, name=like.name).convert_dtypes(convert_floating=False)
+            nullable[~valid] = pd.NA
+            return nullable
+    return pd.Series(answer, index=like.index, name=like.name)
+
+
+def check_lengths(columns: list[Column], others: dict[str, Column | None]) -> None:
+    """All series have one length, or an error says which differ."""
+    lengths = {f"input {i + 1}": len(column) for i, column in enumerate(columns)}
+    lengths |= {name: len(column) for name, column in others.items() if column is not None}
+    if len(set(lengths.values())) > 1:
+        raise SlidewiseError(
+            "all series must have the same length, but " + ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        )
