@@ -12,26 +12,23 @@ n rows are what a monotone deque fears: the peak throws all others out in one ro
 from __future__ import annotations
 
 import argparse
-import csv
 import gc
-import platform
 import random
 import statistics
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from common import RESULTS, describe_machine, make_console, save_csv, say_saved
 from rich.console import Console
 from rich.table import Table
 
 import slidewise as sw
-
-RESULTS = Path(__file__).parent / "results"
 
 
 class MonotoneDeque:
@@ -180,17 +177,6 @@ def groups(results: list[Result]) -> dict[tuple[str, int], list[Result]]:
     return found
 
 
-def save(results: list[Result], machine: str) -> list[Path]:
-    RESULTS.mkdir(exist_ok=True)
-    raw = RESULTS / "per_event.csv"
-    with raw.open("w", newline="") as file:
-        file.write(f"# {machine}\n")
-        writer = csv.writer(file)
-        writer.writerow(Result._fields)
-        writer.writerows(results)
-    return [raw, plot(results, machine)]
-
-
 def plot(results: list[Result], machine: str) -> Path:
     """From the median to the worst round, on a logarithmic scale: what a latency-sensitive user looks at."""
     import matplotlib
@@ -219,23 +205,14 @@ def plot(results: list[Result], machine: str) -> Path:
     return path
 
 
-def describe_machine() -> str:
-    try:
-        river = version("river")
-    except PackageNotFoundError:
-        sys.exit("river is not installed; run `make bench`, which installs the bench extra")
-    return (
-        f"slidewise {sw.__version__}, river {river}, Python {platform.python_version()}, "
-        f"{platform.system()} {platform.machine()}"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two passes instead of seven, and nothing is saved")
     options = parser.parse_args()
-    console = Console() if sys.stdout.isatty() else Console(width=110)
-    machine = describe_machine()
+    if find_spec("river") is None:
+        sys.exit("river is not installed; run `make bench`, which installs the bench extra")
+    console = make_console(width=110)
+    machine = describe_machine(["river"])
     console.print(machine, highlight=False)
     results: list[Result] = []
     cases = [(pattern, n) for pattern in PATTERNS for n in (1_000, 100_000)]
@@ -245,8 +222,8 @@ def main() -> None:
         results += found
         show(console, found)
     if not options.quick:
-        for path in save(results, machine):
-            console.print(f"saved {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
+        raw = save_csv("per_event.csv", machine, Result._fields, results)
+        say_saved(console, [raw, plot(results, machine)])
 
 
 if __name__ == "__main__":

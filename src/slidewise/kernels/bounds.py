@@ -29,24 +29,37 @@ def time_bounds(times: Any, offsets: Any, width: Any, edge: bool, left: bool, st
     """
     for k in range(len(offsets) - 1):
         start = offsets[k]
-        i = start
         stop = offsets[k + 1]
+        i = start
         while i < stop:
             t = times[i]
-            peer = i + 1
-            while peer < stop and times[peer] == t:
-                peer += 1
-            if peer < stop and not times[peer] > t:
-                return peer
             oldest = t - width
-            while start < i and (times[start] < oldest or (times[start] == oldest and not edge)):
+            while times[start] < oldest:
                 start += 1
+            if not edge:
+                while times[start] == oldest:
+                    start += 1
+            peer = i + 1
+            if peer < stop and not times[peer] > t:
+                while peer < stop and times[peer] == t:
+                    peer += 1
+                if peer < stop and not times[peer] > t:
+                    return peer
             end = i if left else peer
             for j in range(i, peer):
-                starts[j] = start
+                starts[j] = min(start, end)
                 ends[j] = end
             i = peer
     return -1
+
+
+@cached_jit
+def longest(starts: Any, ends: Any) -> Any:
+    """The number of rows of the longest window."""
+    most = 0
+    for i in range(len(starts)):
+        most = max(most, ends[i] - starts[i])
+    return most
 
 
 @cached_jit
@@ -58,20 +71,58 @@ def _count(codes: Any, offsets: Any) -> None:
 
 
 @cached_jit
-def _place(codes: Any, next_place: Any, order: Any) -> None:
+def _place(codes: Any, next_place: Any, places: Any) -> None:
     for i in range(len(codes)):
         code = codes[i]
-        order[next_place[code]] = i
+        places[i] = next_place[code]
         next_place[code] += 1
 
 
-def group(codes: Any, groups: int) -> tuple[Any, Any]:
-    """The stable order that brings rows of one code together, and where each code's rows begin and end in it."""
-    offsets = np.zeros(groups + 1, np.int64)
-    _count(codes, offsets)
-    order = np.empty(len(codes), np.int64)
-    _place(codes, offsets[:-1].copy(), order)
-    return order, offsets
+@cached_jit
+def _scatter(x: Any, places: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[places[i]] = x[i]
+
+
+@cached_jit
+def _gather(x: Any, places: Any, out: Any) -> None:
+    for i in range(len(out)):
+        out[i] = x[places[i]]
+
+
+class Grouped:
+    """Rows of each key brought together, in their order: where each row goes, and where each key's rows begin and end.
+
+    Both ways walk through the rows in the input's order, so that memory is read and written in as many streams as there
+    are keys, and not at random.
+    """
+
+    def __init__(self, codes: Any, groups: int) -> None:
+        self.offsets = np.zeros(groups + 1, np.int64)
+        _count(codes, self.offsets)
+        self.places: Any = np.empty(len(codes), np.int32 if len(codes) < 2**31 else np.int64)
+        _place(codes, self.offsets[:-1].copy(), self.places)
+
+    def bring(self, x: Any) -> Any:
+        """The values in the order of keys."""
+        out = np.empty_like(x)
+        if x.dtype == object:
+            out[self.places] = x
+        else:
+            _scatter(x, self.places, out)
+        return out
+
+    def take_back(self, x: Any) -> Any:
+        """The values in the order of the input."""
+        if x.dtype == object:
+            return x[self.places]
+        out = np.empty_like(x)
+        _gather(x, self.places, out)
+        return out
+
+    def row_at(self, place: int) -> int:
+        """The input's row that went to this place."""
+        return int(np.flatnonzero(self.places == place)[0])
 
 
 @cached_jit

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slidewise.kernels.bounds import group
+from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.plan import answer, encode, ticks
 from slidewise.operators.operator import Operator
 from slidewise.tables.series import Column, check_lengths, give_back, read
@@ -104,9 +104,8 @@ class Carry:
         m = len(rows.positions)
         codes, groups = (np.zeros(m, np.int64), 1) if rows.keys is None else encode(rows.keys.data, rows.keys.valid)
         if rows.times is None:
-            order, offsets = group(codes, groups)
-            from_end = np.empty(m, np.int64)
-            from_end[order] = offsets[1:][codes[order]] - np.arange(m)
+            grouped = Grouped(codes, groups)
+            from_end: Any = grouped.offsets[1:][codes] - grouped.places
             assert self._window.rows is not None
             return np.zeros(m, np.bool_), from_end <= self._window.rows
         moments, width, _ = ticks(self._window, rows.times)

@@ -183,8 +183,9 @@ class Compiled:
 
     def _answers(self, function: str, inputs: list[Array], *more: int) -> Any:
         layout = self._program.layout
-        outputs = [np.zeros(len(inputs[0]), dtype) for dtype in layout.outputs]
-        valid = np.ones(len(inputs[0]), np.bool_)
+        m = len(inputs[0])
+        outputs = [np.zeros(m, dtype) if layout.optional else np.empty(m, dtype) for dtype in layout.outputs]
+        valid = np.ones(m if layout.optional else 0, np.bool_)
         self._state = self._loop(function, [*inputs, *outputs, *([valid] if layout.optional else []), *more])
         answers = [_where(valid, output) if layout.optional else output for output in outputs]
         return answers[0] if layout.single else tuple(answers)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.kernels.bounds import longest
 from slidewise.kernels.cache import load_source
 
 _SOURCE = '''
@@ -225,10 +226,10 @@ def sum_rows(x: Any, n: int, mean: bool) -> Any | None:
 
 def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:
     """The same for windows [starts, ends) that never move back."""
-    scales = units(largest(x), int((ends - starts).max(initial=1)))
+    scales = units(largest(x), max(1, int(longest(starts, ends))))
     if scales is None:
         return None
-    out = np.zeros(len(starts))
+    out = np.empty(len(starts))
     return out if _compiled().sum_bounds(x, starts, ends, *scales, mean, out) else None
 
 

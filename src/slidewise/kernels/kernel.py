@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slidewise.errors import OperatorFailedError, SumOverflowError
+from slidewise.kernels.bounds import longest
 from slidewise.kernels.cache import load_source
 from slidewise.kernels.functions import compiled_function, fingerprint
 from slidewise.kernels.layouts import Layout, builtin_layout
@@ -45,17 +46,16 @@ class Kernel:
 
     def bounds(self, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers:
         """The answer for the rows [starts[i], ends[i]), for every i; neither may ever fall. No rows, no answer."""
-        longest = int((ends - starts).max(initial=0))
-        return self._run(self.bounds_pass, inputs, (starts, ends), len(starts), longest)
+        return self._run(self.bounds_pass, inputs, (starts, ends), len(starts), int(longest(starts, ends)))
 
-    def _run(self, run: Any, inputs: Sequence[Array], bounds: tuple[Any, ...], m: int, longest: int) -> Answers:
+    def _run(self, run: Any, inputs: Sequence[Array], bounds: tuple[Any, ...], m: int, states: int) -> Answers:
         layout = self.layout
-        outputs = [np.zeros(m, dtype) for dtype in layout.outputs]
+        outputs = [np.empty(m, dtype) for dtype in layout.outputs]
         valid = [np.ones(m, np.bool_)] if layout.optional else []
-        if longest > 0 and len(inputs[0]):
-            states = [np.empty(longest, dtype) for dtype in layout.fields]
+        if states > 0 and len(inputs[0]):
+            stored = [np.empty(states, dtype) for dtype in layout.fields]
             try:
-                run(*inputs, *bounds, *states, *outputs, *valid)
+                run(*inputs, *bounds, *stored, *outputs, *valid)
             except OverflowError as error:
                 raise SumOverflowError(f"{self.operator}: {error}; use floats or larger units instead") from None
             except Exception as error:

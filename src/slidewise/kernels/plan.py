@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
-from slidewise.kernels.bounds import distinct_counts, group, row_bounds, time_bounds
+from slidewise.kernels.bounds import Grouped, distinct_counts, row_bounds, time_bounds
 from slidewise.kernels.fast_sketches import distinct, member
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
@@ -35,21 +35,25 @@ def answer(
     if times is None and keys is None and valid is None and window.closed == "right" and window.rows is not None:
         answers, counts = _plain_rows(op, columns, window.rows), None
     else:
-        order, offsets = _grouped(keys, m)
-        starts, ends = _bounds(window, times, order, offsets, m, positions)
-        inputs = [column.data if order is None else column.data[order] for column in columns]
+        grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
+        starts, ends = _bounds(window, times, grouped, m, positions)
+        inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
         if valid is not None:
-            inputs, starts, ends = _without_nulls(inputs, valid if order is None else valid[order], starts, ends)
-        counts = ends - starts
+            present = valid if grouped is None else grouped.bring(valid)
+            inputs, starts, ends = _without_nulls(inputs, present, starts, ends)
         answers = _windows(op, inputs, starts, ends)
-        if order is not None:
-            answers, counts = _put_back(answers, order), _scattered(counts, order)
+        counts = None
+        if valid is not None or window.closed in ("left", "neither") or _at_least(op, window) > 1:
+            counts = ends - starts
+        if grouped is not None:
+            fields = [grouped.take_back(field) for field in answers.fields]
+            answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
+            counts = None if counts is None else grouped.take_back(counts)
     least = _at_least(op, window)
     ok = answers.valid
     if least > 0 and (counts is not None or least > 1):
         if counts is None:
-            assert window.rows is not None
-            counts = np.minimum(np.arange(1, m + 1), window.rows)
+            counts = np.minimum(np.arange(1, m + 1), window.rows or m)
         enough = counts >= least
         ok = enough if ok is None else ok & enough
     names = ["first", "min", "max", "last"] if op.builtin and op.name == "m4" else None
@@ -80,13 +84,15 @@ def _plain_rows(op: Operator, columns: list[Column], n: int) -> Answers:
     kernel = None if special or any(column.is_object for column in columns) else compiled_kernel(op, inputs)
     if kernel is not None:
         return run_rows(op, kernel, inputs, n)
-    i = np.arange(len(inputs[0]))
-    return _windows(op, inputs, np.maximum(i - n + 1, 0), i + 1)
+    m = len(inputs[0])
+    starts, ends = np.empty(m, np.int32), np.empty(m, np.int32)
+    row_bounds(np.array([0, m]), n, False, starts, ends)
+    return _windows(op, inputs, starts, ends)
 
 
 def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
     if op.builtin and op.name == "count":
-        return Answers([ends - starts], None)
+        return Answers([(ends - starts).astype(np.int64)], None)
     if op.builtin and op.name in _SPECIAL:
         return _SPECIAL[op.name](op, inputs[0], starts, ends)
     if any(x.dtype == object for x in inputs) or (op.builtin and op.name == "collect"):
@@ -147,27 +153,22 @@ def _hashable(value: Any) -> Any:
     return "NaN" if value != value else value
 
 
-def _grouped(keys: Column | None, m: int) -> tuple[Array | None, Array]:
-    if keys is None:
-        return None, np.array([0, m], np.int64)
-    codes, groups = encode(keys.data, keys.valid)
-    return group(codes, groups)
-
-
 def _bounds(
-    window: Window, times: Column | None, order: Array | None, offsets: Array, m: int, positions: Array | None
+    window: Window, times: Column | None, grouped: Grouped | None, m: int, positions: Array | None
 ) -> tuple[Array, Array]:
-    starts, ends = np.empty(m, np.int64), np.empty(m, np.int64)
+    offsets = np.array([0, m]) if grouped is None else grouped.offsets
+    index = np.int32 if m < 2**31 - 1 else np.int64
+    starts, ends = np.empty(m, index), np.empty(m, index)
     left = window.closed in ("left", "neither")
     if times is None:
         assert window.rows is not None
         row_bounds(offsets, window.rows, left, starts, ends)
         return starts, ends
     moments, width, edge = ticks(window, times)
-    moments = moments if order is None else moments[order]
+    moments = moments if grouped is None else grouped.bring(moments)
     wrong = time_bounds(moments, offsets, width, edge, left, starts, ends)
     if wrong >= 0:
-        at = (wrong, wrong - 1) if order is None else (int(order[wrong]), int(order[wrong - 1]))
+        at = (wrong, wrong - 1) if grouped is None else (grouped.row_at(wrong), grouped.row_at(wrong - 1))
         after, before = (_shown(times, i) for i in at)
         if positions is not None:
             at = (int(positions[at[0]]), int(positions[at[1]]))
@@ -216,16 +217,6 @@ def _shown(times: Column, i: int) -> Any:
 
 def _without_nulls(inputs: list[Array], valid: Array, starts: Array, ends: Array) -> tuple[list[Array], Array, Array]:
     """Only the rows that are there, and windows over them."""
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(valid)])
+    before = np.zeros(len(valid) + 1, starts.dtype)
+    np.cumsum(valid, out=before[1:])
     return [x[valid] for x in inputs], before[starts], before[ends]
-
-
-def _put_back(answers: Answers, order: Array) -> Answers:
-    fields = [_scattered(field, order) for field in answers.fields]
-    return Answers(fields, None if answers.valid is None else _scattered(answers.valid, order))
-
-
-def _scattered(values: Array, order: Array) -> Array:
-    out = np.empty_like(values)
-    out[order] = values
-    return out
