@@ -10,7 +10,7 @@ from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
-    from slidewise.tables.series import Column
+    from slidewise.kernels.series import Column
 
 # What these give is of the input's own type, so times and text come back as what they were.
 _KEEPS_TYPE = ("max", "min", "first", "last", "argmax", "argmin", "m4")
@@ -46,7 +46,7 @@ def rolling(
     if (times is None) != (last is None):
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least)
-    from slidewise.tables.series import check_lengths, give_back, read
+    from slidewise.kernels.series import check_lengths, give_back, read
 
     series = values if isinstance(values, tuple) else (values,)
     fewest, most = op.arity()

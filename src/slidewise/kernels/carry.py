@@ -11,7 +11,7 @@ import numpy as np
 from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.plan import answer, encode, ticks
 from slidewise.operators.operator import Operator
-from slidewise.tables.series import Column, check_lengths, give_back, read
+from slidewise.kernels.series import Column, check_lengths, give_back, read
 from slidewise.windows import Duration, Window
 
 

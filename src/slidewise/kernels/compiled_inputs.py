@@ -10,6 +10,7 @@ import numpy.typing as npt
 from slidewise.errors import InputError
 
 TYPES = ("float64", "int64", "bool")
+_PYTHON: dict[str, type[int] | type[float]] = {"float64": float, "int64": int, "bool": bool}
 _WORDS = {"float64": "numbers", "int64": "64-bit integers", "bool": "True and False"}
 
 
@@ -35,11 +36,9 @@ def read_number(x: Any, dtype: str, operator: str) -> int | float:
     if x is not None and not isinstance(x, (str, bytes)):
         value = np.asarray(x)
         if value.ndim == 0 and value.dtype.kind in kinds:
-            number: int | float = value.item()
-            if dtype == "float64":
-                return float(number)
-            if dtype == "bool" or -(2**63) <= number < 2**63:
-                return number if dtype == "bool" else int(number)
+            number = _PYTHON[dtype](value.item())
+            if dtype != "int64" or -(2**63) <= number < 2**63:
+                return number
     _refuse(x, dtype, operator)
 
 

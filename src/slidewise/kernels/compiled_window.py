@@ -30,7 +30,8 @@ class Compiled:
     """A window kept by one of the paper's algorithms, compiled; made by `sw.compiled`.
 
     `insert`, `evict` and `query` take the same steps as the class of the algorithm, through the same cases, with the
-    same bounds on calls of combine. `insert_many`, `rounds` and `fill_and_drain` are native loops over whole arrays.
+    same bounds on calls of combine. `insert_many`, `rounds` and `fill_and_drain` are native loops over whole arrays,
+    and what is fast: a single step costs some microseconds to get into compiled code and back, more than interpreted.
     Where an operator's function raises, a single step leaves the window as it was, and a loop leaves it empty.
 
     Partials lie in rings, one array per field, whose capacity is a power of two. A full ring doubles, which copies the

@@ -29,14 +29,18 @@ def infer(lift: Any, combine: Any, lower: Any, dtypes: tuple[str, ...]) -> Infer
         if joined == state:
             break
         state = joined
-    fields, scalar = _fields(state, "the state")
-    lift, combine = _cast(lift, fields, scalar), _cast(combine, fields, scalar)
+    array = isinstance(state, types.Array) and state.ndim == 1
+    if array:
+        fields, scalar = _fields(state.dtype, "an item of the state")
+    else:
+        fields, scalar = _fields(state, "the state")
+        lift, combine = _cast(lift, fields, scalar), _cast(combine, fields, scalar)
     answer = _returned(lower, (state,))
     optional = isinstance(answer, types.Optional)
     if optional:
         answer = answer.type
     outputs, single = _fields(answer, "the answer of lower")
-    return Inferred(lift, combine, lower, Layout(_names(fields), _names(outputs), scalar, single, optional))
+    return Inferred(lift, combine, lower, Layout(_names(fields), _names(outputs), scalar, single, optional, array))
 
 
 _ONE: dict[str, Any] = {"float64": 1.0, "int64": 1, "bool": True}
@@ -62,7 +66,7 @@ def _fields(kind: Any, what: str) -> tuple[list[Any], bool]:
     parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
     for part in parts:
         if not isinstance(part, (types.Integer, types.Float, types.Boolean)):
-            raise TypingError(f"{what} is {kind}; a kernel takes a number, a bool, or a tuple of these")
+            raise TypingError(f"{what} is {kind}; a kernel takes a number, a bool, a tuple of these, or an array")
     widened = [
         types.boolean
         if isinstance(p, types.Boolean)

@@ -38,6 +38,7 @@ class Kernel:
     layout: Layout
     rows_pass: Any
     bounds_pass: Any
+    lift: Any = None
 
     def rows(self, inputs: Sequence[Array], n: int) -> Answers:
         """The answer for the last n rows at every row; the first rows have fewer."""
@@ -53,14 +54,21 @@ class Kernel:
         outputs = [np.empty(m, dtype) for dtype in layout.outputs]
         valid = [np.ones(m, np.bool_)] if layout.optional else []
         if states > 0 and len(inputs[0]):
-            stored = [np.empty(states, dtype) for dtype in layout.fields]
             try:
+                stored = self._storage(states, inputs)
                 run(*inputs, *bounds, *stored, *outputs, *valid)
             except OverflowError as error:
                 raise SumOverflowError(f"{self.operator}: {error}; use floats or larger units instead") from None
             except Exception as error:
                 raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
         return Answers(outputs, valid[0] if valid else None)
+
+    def _storage(self, states: int, inputs: Sequence[Array]) -> list[Array]:
+        """Room for so many states: one array per field, or one row per state where states are arrays."""
+        if self.layout.array:
+            width = len(self.lift(*(x[0] for x in inputs)))
+            return [np.empty((states, width), self.layout.fields[0])]
+        return [np.empty(states, dtype) for dtype in self.layout.fields]
 
 
 def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
@@ -114,7 +122,7 @@ def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     }
     text = _passes(inferred.layout, len(dtypes), "nogil=True")
     exec(compile(text, f"<kernel of {operator.name}>", "exec"), namespace)
-    return Kernel(operator.name, inferred.layout, namespace["rows_pass"], namespace["bounds_pass"])
+    return Kernel(operator.name, inferred.layout, namespace["rows_pass"], namespace["bounds_pass"], inferred.lift)
 
 
 def _passes(layout: Layout, inputs: int, options: str) -> str:
@@ -122,7 +130,7 @@ def _passes(layout: Layout, inputs: int, options: str) -> str:
     outputs = 0 if layout.single else len(layout.outputs)
     return "\n".join(
         [
-            kernel_source(inputs, fields, outputs, layout.optional),
+            kernel_source(inputs, fields, outputs, layout.optional, layout.array),
             f"rows_pass = njit({options})(rows_pass)",
             f"bounds_pass = njit({options})(bounds_pass)",
         ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Layout:
     """The types of a state's fields and of an answer's; `scalar` and `single` mean a bare value instead of a tuple.
 
-    `optional` means that `lower` may answer None.
+    `array` means that a state is an array of a fixed length, `optional` that `lower` may answer None.
     """
 
     fields: tuple[str, ...]
@@ -17,6 +17,7 @@ class Layout:
     scalar: bool = False
     single: bool = True
     optional: bool = False
+    array: bool = False
 
 
 _FLOAT, _INT = "float64", "int64"
@@ -26,7 +27,7 @@ def builtin_layout(name: str, dtypes: tuple[str, ...]) -> Layout | None:
     """The layout of a built-in operator over inputs of these types, or None where it has no kernel.
 
     >>> builtin_layout("maxcount", ("float64",))
-    Layout(fields=('float64', 'int64'), outputs=('int64',), scalar=False, single=True, optional=False)
+    Layout(fields=('float64', 'int64'), outputs=('int64',), scalar=False, single=True, optional=False, array=False)
     """
     x = dtypes[0] if dtypes else ""
     is_float = x == _FLOAT

@@ -16,7 +16,7 @@ from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
-    from slidewise.tables.series import Column
+    from slidewise.kernels.series import Column
 
 Array = Any
 

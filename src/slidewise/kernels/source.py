@@ -83,10 +83,10 @@ def bounds_pass({x}, starts, ends, {S}, {O}):
 """
 
 
-def kernel_source(inputs: int, fields: int, outputs: int, optional: bool) -> str:
+def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array: bool = False) -> str:
     """The text of both passes for an operator of so many inputs, fields of state and fields of answer.
 
-    No fields mean that the state is one scalar, and no outputs that the answer is one.
+    No fields mean that the state is one scalar, or one array of a fixed length; no outputs that the answer is one scalar.
     """
 
     def x(i: str) -> str:
@@ -96,6 +96,8 @@ def kernel_source(inputs: int, fields: int, outputs: int, optional: bool) -> str
         return ", ".join(f"{letter}{c}" for c in range(max(count, 1)))
 
     def store(i: str, state: str = "front") -> str:
+        if array:
+            return f"S0[{i}, :] = {state}"
         if not fields:
             return f"S0[{i}] = {state}"
         return "; ".join(f"S{c}[{i}] = {state}[{c}]" for c in range(fields))

@@ -1,1 +1,0 @@
-"""Adapters for the series and tables that users have: NumPy, Arrow, pandas, polars."""
