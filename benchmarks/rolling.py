@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import hashlib
 import importlib
 import math
 import os
@@ -140,7 +141,7 @@ class Goal(NamedTuple):
     on_two_cores: float | None = None
 
     def text(self, cores: float) -> str:
-        return f"{self.needed(cores):.2g} x {self.words}" if self.peers else f"{self.factor:g} million/s"
+        return f"{self.needed(cores):.3g} x {self.words}" if self.peers else f"{self.factor:g} million/s"
 
     def needed(self, cores: float) -> float:
         return self.on_two_cores if self.on_two_cores and cores > 1.2 else self.factor
@@ -163,6 +164,8 @@ class Result(NamedTuple):
     contender: str
     rows: int
     seconds: float
+    fastest_s: float
+    slowest_s: float
     million_rows_per_s: float
     cores: float
     first_call_s: float
@@ -477,9 +480,27 @@ def custom(name: str, n: int) -> dict[str, Contender]:
 # Sketches, and rounds of the paper's algorithm
 
 
-def bloom_probe(d: Data, n: int) -> Callable[[], Any]:
-    op = sw.bloom(bits=4096, probe=float(d.x[7]))
-    return lambda: sw.rolling(d.x, op, rows=n)
+def bloom_probe(d: Data) -> sw.Operator:
+    """Asks for a value of the first third."""
+    return sw.bloom(bits=4096, probe=d.x[len(d.x) // 3].item())
+
+
+def interpreted(op: sw.Operator) -> Make:
+    """Row by row through the class: what the answers must be."""
+
+    def make(d: Data, n: int) -> Callable[[], Any]:
+        def run() -> Any:
+            window, answers = sw.DabaLite(op), []
+            for i, x in enumerate(d.x.tolist()):
+                if i >= n:
+                    window.evict()
+                window.insert(x)
+                answers.append(window.query())
+            return np.array(answers)
+
+        return run
+
+    return make
 
 
 def rounds(algorithm: Any, op: sw.Operator, dtype: str) -> Make:
@@ -540,11 +561,16 @@ def cases(rows: int) -> Iterator[Case]:
         for n in (1_000, 100_000):
             goals = (Goal(0.9, ("by hand",), "by hand"), Goal(100, functions, "their functions"))
             yield Case("operators that no peer has", f"{name}, {n:,}", data, n, custom(name, n), goals)
-    n, small = 1 << 14, data.head(max(rows // 50, 40_000))
-    sketches = {"bloom of 4,096 bits, one probe": (bloom_probe, 2.4)}
-    sketches["hyperloglog, p = 12"] = (ours(sw.hyperloglog(p=12)), 0.4)
-    for name, (make, rate) in sketches.items():
-        yield Case(f"sketches over {n:,} rows", name, small, n, {OURS: Contender(make)}, (Goal(rate),))
+    n, small = 1 << 14, data.head(max(rows // 50, 60_000))
+    drifting = small.having(np.arange(len(small.x)) // 64 + small.keys % 16)  # a window has some 270 values
+    hyperloglog = sw.hyperloglog(p=12)
+    for name, used, op, rate in (
+        ("bloom of 4,096 bits, one probe; all values differ", small, bloom_probe(small), 2.4),
+        ("bloom of 4,096 bits, one probe; drifting values", drifting, bloom_probe(drifting), 2.4),
+        ("hyperloglog, p = 12; all values differ", small, hyperloglog, 0.4),
+    ):
+        contenders = {OURS: Contender(ours(op)), f"{OURS} interpreted": Contender(interpreted(op), 50_000)}
+        yield Case(f"sketches over {n:,} rows", name, used, n, contenders, (Goal(rate),))
     whole = data.having((data.x * 2_000).astype(np.int64) - 1_000)
     for n in (1 << 14, 1 << 20):
         for name, op, dtype in (("int64 sum", sw.sum, "int64"), ("float64 max", sw.max, "float64")):
@@ -652,14 +678,22 @@ def measure(case: Case, repeats: int) -> list[Result]:
         rows -= case.window - 1 if contender.only_full else 0
         seconds = statistics.median(took[name]) if name in took else math.nan
         cores = sum(cpu[name]) / sum(took[name]) if name in took else math.nan
+        ends = (min(took[name]), max(took[name])) if name in took else (math.nan, math.nan)
         rate = rows / seconds / 1e6
-        results.append(Result(case.work, case.name, name, rows, seconds, rate, cores, first_s, trouble))
+        results.append(Result(case.work, case.name, name, rows, seconds, *ends, rate, cores, first_s, trouble))
     return results
 
 
 def is_there(name: str) -> bool:
     peer = name.partition(" ")[0]
     return peer not in PEERS or peer in peers
+
+
+def source_digest() -> str:
+    """What Slidewise's source says now: a run is worth nothing if it changes on the way."""
+    folder = Path(sw.__file__).parent
+    texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:10]
 
 
 class Verdict(NamedTuple):
@@ -737,7 +771,7 @@ def saved_rows(cases_done: list[tuple[Case, list[Result]]]) -> Iterator[list[Any
         met = "; ".join({True: "yes", False: "no", None: "no peer"}[v.met] for v in found)
         for r in results:
             end = [f"{ratio:.3g}", targets, met] if r.contender == OURS else ["", "", ""]
-            numbers = [f"{value:.4g}" for value in (r.seconds, r.million_rows_per_s, r.cores, r.first_call_s)]
+            numbers = [f"{value:.4g}" for value in r[4:9]]
             yield [r.work, r.case, r.contender, r.rows, *numbers, r.trouble, *end]
 
 
@@ -826,7 +860,9 @@ def main() -> None:
         parser.error(f"--rows must be at least {COMPARED:,}")
     console = make_console(width=170)
     packages = ["numpy", "numba", *(module.partition(".")[0] for module in PEERS.values() if module != "talib")]
-    machine = describe_machine([*packages, "TA-Lib"]) + f", {os.cpu_count()} cores"
+    machine = (
+        describe_machine([*packages, "TA-Lib"]) + f", {os.cpu_count()} cores, source {(source := source_digest())}"
+    )
     console.print(machine, highlight=False)
     if options.first_result:
         show_start(console, repeats)
@@ -840,7 +876,7 @@ def main() -> None:
     console.print(
         f"{rows:,} rows, the median of {repeats} turns, everyone on one thread (POLARS_MAX_THREADS, DuckDB's threads "
         f"and DataFusion's target_partitions are 1).\nDuckDB and DataFusion: on {rows // 10:,} rows. Functions for "
-        f"pandas and polars: on {FULL_WINDOWS:,} full windows. Sketches: on {max(rows // 50, 40_000):,} rows.",
+        f"pandas and polars: on {FULL_WINDOWS:,} full windows. Sketches: on {max(rows // 50, 60_000):,} rows, interpreted on 50,000.",
         highlight=False,
     )
     with console.status("starting up"):
@@ -859,6 +895,14 @@ def main() -> None:
     show(console, group[0][0].work, group, notes)
     reached = [v.met for case, results in done for v in verdicts(case, results)[1] if v.met is not None]
     console.print(f"{sum(reached)} of {len(reached)} targets met", highlight=False)
+    shaken = [r.slowest_s / r.fastest_s for _, results in done for r in results if r.contender == OURS]
+    console.print(
+        f"our slowest turn took {statistics.median(shaken):.1f} x the fastest in the median case, at worst "
+        f"{max(shaken):.1f} x; load average {os.getloadavg()[1]:.1f}",
+        highlight=False,
+    )
+    if source_digest() != source:
+        sys.exit("Slidewise's source changed during the run: figures may be of different versions, nothing is saved")
     if not options.quick:
         fields = [*Result._fields, "x_best_right_peer", "target", "met"]
         say_saved(console, [save_csv("rolling.csv", machine, fields, saved_rows(done)), plot(done, machine)])

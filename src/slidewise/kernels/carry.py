@@ -10,8 +10,8 @@ import numpy as np
 
 from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.plan import answer, encode, ticks
-from slidewise.operators.operator import Operator
 from slidewise.kernels.series import Column, check_lengths, give_back, read
+from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 
 

@@ -86,7 +86,7 @@ def bounds_pass({x}, starts, ends, {S}, {O}):
 def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array: bool = False) -> str:
     """The text of both passes for an operator of so many inputs, fields of state and fields of answer.
 
-    No fields mean that the state is one scalar, or one array of a fixed length; no outputs that the answer is one scalar.
+    No fields mean that the state is one scalar, or one array; no outputs that the answer is one scalar.
     """
 
     def x(i: str) -> str:
