@@ -1,5 +1,6 @@
 """Slidewise: sliding-window aggregates, exact at every event, for any associative operator."""
 
+from slidewise.compiling import compiled
 from slidewise.errors import (
     EmptyWindowError,
     InputError,
@@ -93,6 +94,7 @@ __all__ = [
     "bool_or",
     "check_laws",
     "collect",
+    "compiled",
     "correlation",
     "count",
     "count_distinct",

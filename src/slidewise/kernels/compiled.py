@@ -11,6 +11,7 @@ from slidewise.kernels.compiled_inputs import read_dtype
 from slidewise.kernels.compiled_source import STEPS, compiled_source
 from slidewise.kernels.compiled_window import WINDOWS, Compiled, Program
 from slidewise.kernels.functions import compiled_function, fingerprint
+from slidewise.kernels.kernel import reason
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.operators.operator import Operator
 from slidewise.swag import Swag
@@ -85,9 +86,11 @@ def _users(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Progr
     try:
         lift, combine = compiled_function(operator.lift), compiled_function(operator.combine)
         inferred = infer(lift, combine, compiled_function(operator.lower), dtypes)
+        if inferred.layout.array:
+            raise TypeError("its state is an array")
     except Exception as error:
         raise UnsuitableOperatorError(
-            f"operator {operator.name!r} cannot be compiled for {', '.join(dtypes)}: {_reason(error)}; what can be is "
+            f"operator {operator.name!r} cannot be compiled for {', '.join(dtypes)}: {reason(error)}; what can be is "
             f"an operator of one's own whose state is a number, a bool or a tuple of these, and {_built_in(dtypes)}"
         ) from error
     namespace: dict[str, Any] = {
@@ -100,11 +103,6 @@ def _users(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Progr
     text = compiled_source(STEPS[algorithm], inferred.layout, len(dtypes))
     exec(compile(text, f"<{algorithm} of {operator.name}>", "exec"), namespace)
     return Program(STEPS[algorithm], inferred.layout, namespace)
-
-
-def _reason(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
-    return next((line for line in lines if line and not line.startswith("Failed in")), type(error).__name__)
 
 
 def _built_in(dtypes: tuple[str, ...]) -> str:

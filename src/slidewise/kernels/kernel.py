@@ -110,7 +110,7 @@ def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
         inferred = infer(lift, combine, lower, dtypes)
     except numba.core.errors.NumbaError as error:
         warnings.warn(
-            f"operator {operator.name!r} cannot be compiled and runs interpreted, which is slower: {_reason(error)}",
+            f"operator {operator.name!r} cannot be compiled and runs interpreted, which is slower: {reason(error)}",
             stacklevel=_user_stack_level(),
         )
         return None
@@ -137,7 +137,7 @@ def _passes(layout: Layout, inputs: int, options: str) -> str:
     )
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """The telling lines of Numba's long message: what failed, and in which line of the user's source."""
     lines = [line.strip() for line in str(error).splitlines()]
     telling = [line for line in lines if line and not line.startswith(("Failed in", "- ", "During", "^", "<source"))]
