@@ -1,9 +1,10 @@
 """Whole arrays: `sw.rolling` and the compiled algorithms against what people use today, row by row of the Speed table.
 
 Within a case the contenders take turns, and the median turn counts. Preparing a peer's own kind of table is not timed,
-nor is anyone's first call, which compiles. Everyone has one thread. First calls are also where answers are compared: a
-peer that differs from Slidewise, or whose sums are still off after 1e16 or inf have left the window, is marked wrong
-and is not one of the peers to beat.
+nor is anyone's first call, which compiles. Everyone has one thread. First calls are also where answers are compared.
+Where two differ, NumPy over that very window says who is wrong, and some of our rows are checked against it anyway.
+Sums must also be right again after 1e16 or inf have left the window. Who is wrong is marked, and is not one to beat; if
+we are, no target is met.
 
     python benchmarks/rolling.py [--quick | --rows N | --first-result]
 """
@@ -155,6 +156,8 @@ class Case(NamedTuple):
     contenders: dict[str, Contender]
     goals: tuple[Goal, ...] = ()
     timed: bool = False
+    keyed: bool = False
+    truth: Callable[[Any], Any] | None = None  # of a window's rows; None: the other contenders are right
     sums: str = ""  # sum, mean or stddev: what 1e16 and inf must not leave a trace in
 
 
@@ -227,6 +230,13 @@ class Names(NamedTuple):
     def bottleneck(self) -> Make:
         return bottleneck_rows(f"move_{self.pandas}", **({"ddof": 1} if self.pandas == "std" else {}))
 
+
+TRUTH: dict[str, Callable[[Any], Any]] = {
+    "max": np.max,
+    "sum": np.sum,
+    "mean": np.mean,
+    "stddev": lambda w: np.std(w, ddof=1),
+}
 
 OPERATORS = {
     "max": Names(sw.max, "max", "max", "MAX"),
@@ -531,36 +541,37 @@ def cases(rows: int) -> Iterator[Case]:
     everyone = (*others, "DuckDB", "DataFusion")
     for n in sizes:
         goals = (Goal(3, others, "the others"), Goal(1, ("TA-Lib",), "TA-Lib"))
-        yield Case("max over rows", f"random, {n:,}", data, n, over_rows("max", few), goals)
+        yield Case("max over rows", f"random, {n:,}", data, n, over_rows("max", few), goals, truth=np.max)
     n, i = 100_000, np.arange(rows, dtype=np.float64)
     for pattern, x in (("rising", i), ("falling", -i), ("sawtooth", -(i % n))):
         on_random = {f"{OURS}, random": Contender(lambda _, n: ours(sw.max)(data, n), compare=False)}
         goals = (Goal(1, everyone, "all but TA-Lib"), Goal(1 / 1.5, tuple(on_random), "ours on random"))
         contenders = over_rows("max", few) | on_random
-        yield Case("max over rows, other data", f"{pattern}, {n:,}", data.having(x), n, contenders, goals)
+        yield Case("max over rows, other data", f"{pattern}, {n:,}", data.having(x), n, contenders, goals, truth=np.max)
     right = (*everyone, "TA-Lib")
     for name, factor in (("sum", 1.5), ("mean", 1.5), ("stddev", 1.0)):
         for n in sizes:
-            yield Case(
-                f"{name} over rows", f"{n:,}", data, n, over_rows(name, few), (Goal(factor, right),), False, name
-            )
+            known = {"truth": TRUTH[name], "sums": name}
+            yield Case(f"{name} over rows", f"{n:,}", data, n, over_rows(name, few), (Goal(factor, right),), **known)
     for name, goal in (("max", Goal(2, right, on_two_cores=2.5)), ("sum", Goal(1.2, right))):
+        known = {"timed": True, "truth": TRUTH[name], "sums": name if name == "sum" else ""}
         for n in sizes[:3]:
-            sums = name if name == "sum" else ""
-            contenders = over_times(name, few)
-            yield Case("a time window", f"{name}, about {n:,} rows", data, n * GAP, contenders, (goal,), True, sums)
+            words = f"{name}, about {n:,} rows"
+            yield Case("a time window", words, data, n * GAP, over_times(name, few), (goal,), **known)
     for name in ("max", "sum"):
         for frame, n in (("rows", 1_000), ("time", 1_000 * GAP * KEYS)):
             words = "1,000 rows" if frame == "rows" else "about 1,000 rows of time"
-            goals, sums = (Goal(2, ("polars",), "polars"),), name if name == "sum" else ""
-            yield Case(
-                f"by {KEYS:,} keys", f"{name}, {words}", data, n, by_keys(name, frame), goals, frame == "time", sums
-            )
+            known = {"timed": frame == "time", "keyed": True, "truth": TRUTH[name]}
+            known["sums"] = name if name == "sum" else ""
+            goals = (Goal(2, ("polars",), "polars"),)
+            yield Case(f"by {KEYS:,} keys", f"{name}, {words}", data, n, by_keys(name, frame), goals, **known)
     functions = ("pandas numba", "pandas Python", "polars")
     for name in CUSTOM:
         for n in (1_000, 100_000):
             goals = (Goal(0.9, ("by hand",), "by hand"), Goal(100, functions, "their functions"))
-            yield Case("operators that no peer has", f"{name}, {n:,}", data, n, custom(name, n), goals)
+            yield Case(
+                "operators that no peer has", f"{name}, {n:,}", data, n, custom(name, n), goals, truth=CUSTOM[name][2]
+            )
     n, small = 1 << 14, data.head(max(rows // 50, 60_000))
     drifting = small.having(np.arange(len(small.x)) // 64 + small.keys % 16)  # a window has some 270 values
     hyperloglog = sw.hyperloglog(p=12)
@@ -601,27 +612,55 @@ def plain(answer: Any) -> Any:
     return array.astype(np.float64)
 
 
-def differs(theirs: Any, mine: Any, window: int) -> str:
-    """Where an answer is not ours, if it is not; a peer may have none before the window is full."""
-    given = ~np.isnan(theirs)
-    missing = np.flatnonzero(~given & ~np.isnan(mine[: len(theirs)]))
-    if len(missing) and missing[-1] >= window - 1:
-        return f"no answer at row {missing[-1]:,}, where {OURS} says {mine[missing[-1]]}"
-    off = np.flatnonzero(given & ~np.isclose(theirs, mine[: len(theirs)], rtol=1e-9, atol=1e-12))
-    return f"{theirs[off[0]]} at row {off[0]:,}, where {OURS} says {mine[off[0]]}" if len(off) else ""
+def true_answer(case: Case, data: Data, i: int) -> float:
+    """NumPy over the rows of one window."""
+    rows = np.arange(i + 1)
+    if case.keyed:
+        rows = rows[data.keys[: i + 1] == data.keys[i]]
+    rows = rows[data.times[rows] >= data.times[i] - case.window] if case.timed else rows[-case.window :]
+    return float(case.truth(data.x[rows]))
+
+
+def close(a: Any, b: Any) -> Any:
+    return np.isclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+def judge(case: Case, answers: dict[str, Any]) -> dict[str, str]:
+    """Who is wrong, and where. A peer may have no answer before the window is full."""
+    wrong: dict[str, str] = {}
+    mine = answers.get(OURS)
+    if mine is None:
+        return wrong
+    data = case.data.head(len(mine))
+    if case.truth:
+        for i in [*np.random.default_rng(5).integers(1, len(mine), 20).tolist(), len(mine) - 1]:
+            if not close(mine[i], right := true_answer(case, data, i)):
+                wrong[OURS] = f"{mine[i]} at row {i:,} instead of {right}"
+    for name, theirs in answers.items():
+        if name == OURS or not case.contenders[name].compare:
+            continue
+        early = np.isnan(theirs) & (np.arange(len(theirs)) < case.window - 1)
+        off = np.flatnonzero(~early & ~close(theirs, mine[: len(theirs)]))
+        if not len(off):
+            continue
+        i = int(off[0])
+        right = true_answer(case, data, i) if case.truth else theirs[i]
+        for who, answer in ((OURS, mine[i]), (name, theirs[i])):
+            if not close(answer, right):
+                wrong[who] = f"{answer} at row {i:,} instead of {right}"
+    return wrong
 
 
 def traces(case: Case, make: Make) -> str:
     """Whether 1e16 or inf spoil the answers once they have left the window, on 60 rows."""
     n, at = 10, 20
-    truth = {"sum": np.sum, "mean": np.mean, "stddev": lambda w: np.std(w, ddof=1)}[case.sums]
     width = n - 1 if case.timed else n  # bounds included
     for strange in (1e16, np.inf):
         x = 1 + np.arange(60) % 7 / 100
         x[at] = strange
         answers = plain(make(Data(x, np.arange(60), np.zeros(60, np.int64)), width)())
         for i in range(at + n, 60):
-            right = truth(x[i - n + 1 : i + 1])
+            right = TRUTH[case.sums](x[i - n + 1 : i + 1])
             if not math.isclose(answers[i], right, rel_tol=1e-6):
                 return f"{answers[i]:.4g} instead of {right:.4g} after {strange:g} has left the window"
     return ""
@@ -630,25 +669,23 @@ def traces(case: Case, make: Make) -> str:
 def run_first(case: Case) -> dict[str, tuple[float, str]]:
     """Everyone's first call, on few rows: how long it took, and what is wrong with the answers."""
     found: dict[str, tuple[float, str]] = {}
-    mine = None
+    answers: dict[str, Any] = {}
     for name, contender in case.contenders.items():
-        data = case.data.head(min(contender.rows or COMPARED, COMPARED))
         try:
-            run = contender.make(data, case.window)
+            run = contender.make(case.data.head(min(contender.rows or COMPARED, COMPARED)), case.window)
             begin = time.perf_counter()
             answer = run()
             took = time.perf_counter() - begin
-            answer = plain(answer)
+            answers[name] = plain(answer)
             trouble = traces(case, contender.make) if case.sums else ""
         except Exception as error:
-            reason = " ".join(str(error).split())[:150]
-            found[name] = math.nan, f"fails: {type(error).__name__}: {reason}"
+            answers.pop(name, None)
+            took, reason = math.nan, " ".join(str(error).split())[:150]
+            found[name] = took, f"fails: {type(error).__name__}: {reason}"
             continue
-        if name == OURS:
-            mine = answer
-        elif mine is not None and contender.compare and not trouble:
-            trouble = differs(answer, mine, case.window)
         found[name] = took, f"wrong: {trouble}" if trouble else ""
+    for name, trouble in judge(case, answers).items():
+        found[name] = found[name][0], f"wrong: {trouble}"
     return found
 
 
@@ -771,7 +808,7 @@ def saved_rows(cases_done: list[tuple[Case, list[Result]]]) -> Iterator[list[Any
         met = "; ".join({True: "yes", False: "no", None: "no peer"}[v.met] for v in found)
         for r in results:
             end = [f"{ratio:.3g}", targets, met] if r.contender == OURS else ["", "", ""]
-            numbers = [f"{value:.4g}" for value in r[4:9]]
+            numbers = [f"{value:.4g}" for value in r[4:10]]
             yield [r.work, r.case, r.contender, r.rows, *numbers, r.trouble, *end]
 
 
@@ -784,7 +821,8 @@ def plot(cases_done: list[tuple[Case, list[Result]]], machine: str) -> Path:
 
     works = list(dict.fromkeys(case.work for case, _ in cases_done if case.goals))
     names = list(dict.fromkeys(r.contender for case, results in cases_done if case.goals for r in results))
-    colours = dict(zip(names, pyplot.get_cmap("tab20").colors, strict=False))
+    palette = (*pyplot.get_cmap("tab10").colors, *pyplot.get_cmap("Set2").colors)
+    colours = dict(zip(names, palette, strict=False))
     figure, axes = pyplot.subplots(-(-len(works) // 3), 3, figsize=(17, 4.6 * -(-len(works) // 3)), squeeze=False)
     for axis in axes.flat[len(works) :]:
         axis.set_visible(False)
@@ -802,8 +840,8 @@ def plot(cases_done: list[tuple[Case, list[Result]]], machine: str) -> Path:
         axis.set_xscale("log")
         axis.set_title(work, fontsize=10)
         axis.grid(axis="x", alpha=0.3)
-        handles = [pyplot.Rectangle((0, 0), 1, 1, color=colours[name]) for name in here]
-        axis.legend(handles, here, fontsize=6)
+    handles = [pyplot.Rectangle((0, 0), 1, 1, color=colours[name]) for name in colours]
+    figure.legend(handles, list(colours), loc="lower right", fontsize=9, ncols=2)
     figure.suptitle(f"Million rows per second, one thread; hatched: wrong answers\n{machine}", fontsize=9)
     figure.tight_layout(rect=(0, 0, 1, 0.97))
     RESULTS.mkdir(exist_ok=True)
@@ -876,7 +914,8 @@ def main() -> None:
     console.print(
         f"{rows:,} rows, the median of {repeats} turns, everyone on one thread (POLARS_MAX_THREADS, DuckDB's threads "
         f"and DataFusion's target_partitions are 1).\nDuckDB and DataFusion: on {rows // 10:,} rows. Functions for "
-        f"pandas and polars: on {FULL_WINDOWS:,} full windows. Sketches: on {max(rows // 50, 60_000):,} rows, interpreted on 50,000.",
+        f"pandas and polars: on {FULL_WINDOWS:,} full windows. "
+        f"Sketches: on {max(rows // 50, 60_000):,} rows, interpreted on 50,000.",
         highlight=False,
     )
     with console.status("starting up"):
@@ -896,6 +935,7 @@ def main() -> None:
     reached = [v.met for case, results in done for v in verdicts(case, results)[1] if v.met is not None]
     console.print(f"{sum(reached)} of {len(reached)} targets met", highlight=False)
     shaken = [r.slowest_s / r.fastest_s for _, results in done for r in results if r.contender == OURS]
+    shaken = [ratio for ratio in shaken if not math.isnan(ratio)]
     console.print(
         f"our slowest turn took {statistics.median(shaken):.1f} x the fastest in the median case, at worst "
         f"{max(shaken):.1f} x; load average {os.getloadavg()[1]:.1f}",

@@ -20,9 +20,7 @@ def in_batches(carry: Carry, cuts: list[int], x: Any, times: Any, keys: Any) -> 
     answers: dict[int, Any] = {}
     for a, b in zip([0, *cuts], [*cuts, len(x)], strict=True):
         part = slice(a, b)
-        got = carry.push(
-            x[part], times=None if times is None else times[part], by=None if keys is None else keys[part]
-        )
+        got = carry.push(x[part], times=None if times is None else times[part], by=None if keys is None else keys[part])
         answers.update(zip(got.positions.tolist(), np.ma.filled(got.answers.astype(object), None), strict=True))
     got = carry.finish()
     if len(got.positions):

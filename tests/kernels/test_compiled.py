@@ -330,3 +330,8 @@ def test_what_cannot_be_compiled_is_said_with_what_can() -> None:
     text = sw.operator(name="text", identity="", lift=lambda x: "a" * x, combine=lambda a, b: a + b)
     with pytest.raises(sw.UnsuitableOperatorError, match=r"'text' cannot be compiled.*unicode_type"):
         compiled(sw.DabaLite, text, "int64")
+    array = sw.operator(
+        name="array", identity=None, lift=lambda x: np.full(3, x), combine=lambda a, b: a + b, lower=lambda s: s[0]
+    )
+    with pytest.raises(sw.UnsuitableOperatorError, match="its state is an array"):
+        compiled(sw.DabaLite, array, "int64")
