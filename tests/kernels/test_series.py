@@ -91,11 +91,11 @@ def test_a_masked_array_of_times_without_masked_rows() -> None:
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "5m", "2D"])
 def test_numpy_times_of_every_unit(unit: str) -> None:
-    x = np.array([4, 6, 5, "NaT"], "i8" if False else object)
-    x = np.array([np.datetime64("NaT") if v == "NaT" else np.datetime64(v, unit) for v in x], f"M8[{unit}]")
+    moments = [np.datetime64(n, unit) for n in (4, 6, 5)]
+    x = np.array([*moments, np.datetime64("NaT")], f"M8[{unit}]")
     answers = sw.rolling(x, sw.max, rows=2)
     assert answers.dtype == x.dtype
-    assert answers.tolist() == [x[0], x[1], x[1], x[2]] or (answers == x[[0, 1, 1, 2]]).all()
+    assert (answers == x[[0, 1, 1, 2]]).all()
     gone = sw.rolling(x, sw.last, rows=1)
     assert isinstance(gone, np.ma.MaskedArray)
     assert gone.mask.tolist() == [False, False, False, True]
@@ -149,7 +149,9 @@ def test_m4_is_a_struct() -> None:
     ]
 
 
-@pytest.mark.parametrize("x", [np.array([1, 2]), pa.array([1, 2], pa.timestamp("us")), np.array([1.0, 2.0])], ids=repr)
+@pytest.mark.parametrize(
+    "x", [np.array([1, 2]), pa.array([1, 2], pa.timestamp("us")), np.array([1.0, 2.0])], ids=["int", "time", "float"]
+)
 def test_an_argmax_over_text_that_is_all_null(x: Any) -> None:
     missing = np.array([None, None], object)
     answers = sw.rolling((x, missing), sw.argmax, rows=2)
@@ -355,12 +357,10 @@ def test_a_pandas_index_of_times() -> None:
     """The times of a pandas series are in its index more often than not."""
     pd = pytest.importorskip("pandas")
     x = pd.Series([1.0, 2.0, 3.0], index=pd.date_range("2020", periods=3))
-    try:
-        answers = sw.rolling(x, sw.sum, times=x.index, last="1d", closed="both")
-    except sw.InputError as error:
-        assert "to_series" in str(error) or "Index" in str(error)
-    else:
-        assert answers.tolist() == [1.0, 3.0, 5.0]
+    with pytest.raises(sw.InputError, match=r"DatetimeIndex.*(to_series|np\.asarray)"):
+        sw.rolling(x, sw.sum, times=x.index, last="1d", closed="both")
+    times = x.index.to_series()
+    assert sw.rolling(x, sw.sum, times=times, last="1d", closed="both").tolist() == [1.0, 3.0, 5.0]
 
 
 # -- polars
@@ -538,8 +538,8 @@ def test_times_that_run_backwards() -> None:
         sw.rolling(np.ones(4), sw.sum, times=np.array([1, 5, 3, 4]), last=2)
     with pytest.raises(sw.TimeOrderError, match=r"position 1: 2020-01-01.* comes after 2020-01-02"):
         sw.rolling(np.ones(2), sw.sum, times=np.array(["2020-01-02", "2020-01-01"], "M8[D]"), last="1d")
+    times = pa.array([dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 1)])
     with pytest.raises(sw.TimeOrderError, match=r"position 1: 2020-01-01.* comes after 2020-01-02"):
-        times = pa.array([dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 1)])
         sw.rolling(np.ones(2), sw.sum, times=times, last="1d")
 
 

@@ -14,9 +14,9 @@ from slidewise.kernels.cache import load_source
 
 _SOURCE = '''
 import numpy as np
-from numba import njit
+from numba import njit, uintp as u
 
-TILE = 4096
+TILE = 1024
 FEW = 128
 
 
@@ -81,39 +81,39 @@ def many(x, n, out):
         block = x[a : a + n]
         into = out[a : a + n]
         size = len(block)
-        back = block[0]
+        back = block[u(0)]
         if a == 0:
             for j in range(size):
-                v = block[j]
+                v = block[u(j)]
                 strange += v != v
                 back = v if v > back else back
-                into[j] = back
-            front = block[size - 1]
+                into[u(j)] = back
+            front = block[u(size - 1)]
             for j in range(size):
-                u = block[size - 1 - j]
-                front = front if front > u else u
-                newer[size - 1 - j] = front
+                w2 = block[u(size - 1 - j)]
+                front = front if front > w2 else w2
+                newer[u(size - 1 - j)] = front
         elif size == n:
-            front = block[n - 1]
+            front = block[u(n - 1)]
             for j in range(n - 1):
-                v = block[j]
-                u = block[n - 1 - j]
-                w = older[j + 1]
+                v = block[u(j)]
+                w2 = block[u(n - 1 - j)]
+                w = older[u(j + 1)]
                 strange += v != v
                 back = v if v > back else back
-                front = front if front > u else u
-                newer[n - 1 - j] = front
-                into[j] = back if back > w else w
-            v = block[n - 1]
+                front = front if front > w2 else w2
+                newer[u(n - 1 - j)] = front
+                into[u(j)] = back if back > w else w
+            v = block[u(n - 1)]
             strange += v != v
-            into[n - 1] = v if v > back else back
+            into[u(n - 1)] = v if v > back else back
         else:
             for j in range(size):
-                v = block[j]
-                w = older[j + 1]
+                v = block[u(j)]
+                w = older[u(j + 1)]
                 strange += v != v
                 back = v if v > back else back
-                into[j] = back if back > w else w
+                into[u(j)] = back if back > w else w
         older, newer = newer, older
     return strange > 0
 '''

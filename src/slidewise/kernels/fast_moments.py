@@ -17,11 +17,12 @@ from slidewise.kernels.cache import load_source
 _SOURCE = '''
 import math
 import numpy as np
-from numba import njit
+from numba import njit, uintp as u
 from slidewise.kernels.fma import fma
 
 TILE = 512
-TRUST = 2.0 ** -40
+FEW = 24
+TRUST = 2.0 ** -24
 
 
 @njit(nogil=True, error_model="numpy")
@@ -53,10 +54,21 @@ def moments(x, c):
 
 @njit(nogil=True, error_model="numpy")
 def step(x, c, sh, sl, qh, ql):
+    """Add one value to sums whose errors are kept apart; `settled` brings them together once in a tile."""
     d, low, h, rest = moments(x, c)
-    sh, sl = add(sh, sl, d, low)
-    qh, ql = add(qh, ql, h, rest)
-    return sh, sl, qh, ql
+    s = sh + d
+    t = s - sh
+    sl += ((sh - (s - t)) + (d - t)) + low
+    q = qh + h
+    t = q - qh
+    ql += ((qh - (q - t)) + (h - t)) + rest
+    return s, sl, q, ql
+
+
+@njit(nogil=True, error_model="numpy")
+def settled(h, l):
+    s = h + l
+    return s, l - (s - h)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -82,57 +94,116 @@ def divided(h, l, n):
 
 
 @njit(nogil=True, error_model="numpy")
-def finish(P, S, n, root, out, sure):
-    """Answers for one tile: prefixes P and suffixes S, each of four rows."""
+def finish(p0, p1, p2, p3, s0, s1, s2, s3, first, growth, root, out, sure):
+    """Answers for one tile, from prefixes p and suffixes s, over `first` rows and `growth` more for each row after it."""
     for i in range(len(out)):
-        sh, sl = add(S[0, i], S[1, i], P[0, i], P[1, i])
-        qh, ql = add(S[2, i], S[3, i], P[2, i], P[3, i])
+        n = first + growth * i
+        sh, sl = add(s0[i], s1[i], p0[i], p1[i])
+        qh, ql = add(s2[i], s3[i], p2[i], p3[i])
         ch, cl, trusted = spread(sh, sl, qh, ql, n)
         value = divided(ch, cl, n - 1.0)
         out[i] = math.sqrt(value) if root else value
         sure[i] = trusted
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def moment_rows(x, n, root, out, sure):
-    """Write variances or their roots, of the last n > 1 finite rows, and which of them are sure."""
+@njit(nogil=True, error_model="numpy")
+def scan(block, b, stop, c, own, p, s, P, S):
+    """Prefixes of a tile of the block about c, and suffixes of as many rows at its other end about its own first value."""
+    sh, sl, qh, ql = p
+    th, tl, rh, rl = s
+    p0, p1, p2, p3 = P
+    s0, s1, s2, s3 = S
+    size = len(block)
+    for j in range(b, stop):
+        i = u(j - b)
+        sh, sl, qh, ql = step(block[u(j)], c, sh, sl, qh, ql)
+        p0[i] = sh
+        p1[i] = sl
+        p2[i] = qh
+        p3[i] = ql
+        k = u(size - 1 - j)
+        th, tl, rh, rl = step(block[k], own, th, tl, rh, rl)
+        s0[k] = th
+        s1[k] = tl
+        s2[k] = rh
+        s3[k] = rl
+    sh, sl = settled(sh, sl)
+    qh, ql = settled(qh, ql)
+    th, tl = settled(th, tl)
+    rh, rl = settled(rh, rl)
+    return (sh, sl, qh, ql), (th, tl, rh, rl)
+
+
+@njit(nogil=True, error_model="numpy")
+def four(size):
+    return np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+
+
+@njit(nogil=True, error_model="numpy")
+def step_all(x, c, p0, p1, p2, p3):
+    for i in range(len(x)):
+        p0[i], p1[i], p2[i], p3[i] = step(x[i], c, p0[i], p1[i], p2[i], p3[i])
+
+
+@njit(nogil=True, error_model="numpy")
+def few_rows(x, n, root, out, sure):
+    """Windows of a few rows: their rows one after the other, for a tile of windows at once."""
     m = len(x)
-    older = np.zeros((4, n + 1))
-    newer = np.zeros((4, n + 1))
-    P = np.empty((4, TILE))
+    p0, p1, p2, p3 = P = four(TILE)
+    zero = np.zeros(TILE)
+    start = (0.0, 0.0, 0.0, 0.0)
+    first = min(n - 1, m)
+    scan(x[:first], 0, first, x[0], x[0], start, start, P, four(TILE))
+    finish(p0, p1, p2, p3, zero, zero, zero, zero, 1.0, 1.0, root, out[:first], sure[:first])
+    for a in range(first, m, TILE):
+        size = min(TILE, m - a)
+        p0[:] = 0.0
+        p1[:] = 0.0
+        p2[:] = 0.0
+        p3[:] = 0.0
+        for k in range(n):
+            step_all(x[a - n + 1 + k : a - n + 1 + k + size], x[a], p0, p1, p2, p3)
+        into = out[a : a + size]
+        finish(p0, p1, p2, p3, zero, zero, zero, zero, float(n), 0.0, root, into, sure[a : a + size])
+
+
+@njit(nogil=True, error_model="numpy")
+def many_rows(x, n, root, out, sure):
+    """Block scans: a block's prefix meets the suffix of the block before it, while its own suffix is built."""
+    m = len(x)
+    older = four(n + 1)
+    newer = four(n + 1)
+    p0, p1, p2, p3 = P = four(TILE)
+    zero = np.zeros(TILE)
     c = x[0]
     for a in range(0, m, n):
         block = x[a : a + n]
         size = len(block)
         own = block[0]
-        sh, sl, qh, ql = 0.0, 0.0, 0.0, 0.0
-        th, tl, rh, rl = 0.0, 0.0, 0.0, 0.0
+        p = (0.0, 0.0, 0.0, 0.0)
+        s = (0.0, 0.0, 0.0, 0.0)
+        o0, o1, o2, o3 = older
         for b in range(0, size, TILE):
             stop = min(size, b + TILE)
-            for j in range(b, stop):
-                sh, sl, qh, ql = step(block[j], c, sh, sl, qh, ql)
-                P[0, j - b] = sh
-                P[1, j - b] = sl
-                P[2, j - b] = qh
-                P[3, j - b] = ql
-                k = size - 1 - j
-                th, tl, rh, rl = step(block[k], own, th, tl, rh, rl)
-                newer[0, k] = th
-                newer[1, k] = tl
-                newer[2, k] = rh
-                newer[3, k] = rl
+            p, s = scan(block, b, stop, c, own, p, s, P, newer)
             into = out[a + b : a + stop]
             marks = sure[a + b : a + stop]
             if a:
-                finish(P, older[:, b + 1 : stop + 1], float(n), root, into, marks)
+                f, t = b + 1, stop + 1
+                finish(p0, p1, p2, p3, o0[f:t], o1[f:t], o2[f:t], o3[f:t], float(n), 0.0, root, into, marks)
             else:
-                for i in range(stop - b):
-                    rows = float(b + i + 1)
-                    finish(P[:, i : i + 1], older[:, n:], rows, root, into[i : i + 1], marks[i : i + 1])
+                finish(p0, p1, p2, p3, zero, zero, zero, zero, float(b + 1), 1.0, root, into, marks)
         older, newer = newer, older
-        older[:, n] = 0.0
         c = own
-    return
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def moment_rows(x, n, root, out, sure):
+    """Write variances or their roots, of the last n > 1 finite rows, and which of them are sure."""
+    if n <= FEW:
+        few_rows(x, n, root, out, sure)
+    else:
+        many_rows(x, n, root, out, sure)
 '''
 
 

@@ -8,6 +8,7 @@ say so and the double-double kernel runs instead.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from slidewise.kernels.bounds import longest
 from slidewise.kernels.cache import load_source
+from slidewise.kernels.jit import cached_jit
 
 _SOURCE = '''
 import numpy as np
@@ -88,8 +90,10 @@ def rounded(d0, d1, d2, out):
 
 
 @njit(nogil=True, error_model="numpy")
-def averaged(d0, d1, d2, n, out):
+def averaged(d0, d1, d2, first, growth, out):
+    """Divide by `first` rows, and by `growth` more for each row after it."""
     for i in range(len(out)):
+        n = first + growth * i
         a = d0[i]
         b = d1[i]
         s = a + b
@@ -131,10 +135,9 @@ def sum_rows(x, n, s0, s1, s2, mean, out):
         if not mean:
             rounded(d0, d1, d2, out[a : a + size])
         elif a >= n:
-            averaged(d0, d1, d2, float(n), out[a : a + size])
+            averaged(d0, d1, d2, float(n), 0.0, out[a : a + size])
         else:
-            for i in range(size):
-                averaged(d0[i : i + 1], d1[i : i + 1], d2[i : i + 1], float(a + i + 1), out[a + i : a + i + 1])
+            averaged(d0, d1, d2, float(a + 1), 1.0, out[a : a + size])
         a += size
     return lost == 0
 
@@ -187,7 +190,7 @@ def sum_bounds(x, starts, ends, s0, s1, s2, mean, out):
             t[0] = t0
             t[1] = t1
             t[2] = t2
-            averaged(t[0:1], t[1:2], t[2:3], float(e - s), out[i : i + 1])
+            averaged(t[0:1], t[1:2], t[2:3], float(e - s), 0.0, out[i : i + 1])
         else:
             out[i] = u + rest
     return lost == 0
@@ -231,6 +234,32 @@ def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:
         return None
     out = np.empty(len(starts))
     return out if _compiled().sum_bounds(x, starts, ends, *scales, mean, out) else None
+
+
+@cached_jit
+def _logarithms(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        v = float(x[i])
+        out[i] = math.log(v) if v > 0 else -math.inf if v == 0 else math.nan
+
+
+@cached_jit
+def _exponentials(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[i] = math.exp(x[i])
+
+
+def logarithms(x: Any) -> Any:
+    """The logarithms of all values: -inf of zero, NaN of negative ones."""
+    out = np.empty(len(x))
+    _logarithms(x, out)
+    return out
+
+
+def exponentials(x: Any) -> Any:
+    """The exponentials of all values, in place."""
+    _exponentials(x, x)
+    return x
 
 
 def largest(x: Any) -> float:

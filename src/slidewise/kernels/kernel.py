@@ -90,7 +90,7 @@ def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
     text = "\n".join(
         [
-            "from numba import njit",
+            "from numba import njit, uintp as u",
             "from slidewise.kernels.algebra import forms",
             f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
             _passes(layout, len(dtypes), "cache=True, nogil=True, error_model='numpy'"),
@@ -116,6 +116,7 @@ def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
         return None
     namespace: dict[str, Any] = {
         "njit": numba.njit,
+        "u": numba.uintp,
         "lift": inferred.lift,
         "combine": inferred.combine,
         "lower": inferred.lower,

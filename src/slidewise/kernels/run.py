@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.kernels.fast_extremes import extreme_rows
+from slidewise.kernels.fast_moments import moment_rows
+from slidewise.kernels.fast_sums import exponentials, largest, logarithms, sum_bounds, sum_rows
 from slidewise.kernels.kernel import Answers, Kernel, kernel_for
 from slidewise.operators.operator import Operator
 
@@ -25,7 +28,7 @@ def run_rows(operator: Operator, kernel: Kernel, inputs: Sequence[Any], n: int) 
         special = _special_rows(operator.name, kernel, x, n)
         if special is not None:
             return special
-    return kernel.rows(_prepared(operator, inputs), n)
+    return kernel.rows([np.ascontiguousarray(x) for x in inputs], n)
 
 
 def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts: Any, ends: Any) -> Answers:
@@ -33,36 +36,33 @@ def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts
     x = inputs[0]
     if operator.builtin and len(x):
         if operator.name in ("sum", "mean") and x.dtype == np.float64:
-            from slidewise.kernels.fast_sums import sum_bounds
-
             out = sum_bounds(x, starts, ends, operator.name == "mean")
             if out is not None:
                 return Answers([out], None)
+        if operator.name == "geomean":
+            out = sum_bounds(logarithms(x), starts, ends, mean=True)
+            if out is not None:
+                return Answers([exponentials(out)], None)
         if operator.name == "sum" and _adds_up(x, len(x)):
             total = np.concatenate([np.zeros(1, np.int64), np.cumsum(x)])
             return Answers([total[ends] - total[starts]], None)
         if operator.name in ("first", "last"):
             at = starts if operator.name == "first" else ends - 1
             return Answers([x[np.clip(at, 0, len(x) - 1)]], None)
-    return kernel.bounds(_prepared(operator, inputs), starts, ends)
-
-
-def _prepared(operator: Operator, inputs: Sequence[Any]) -> Sequence[Any]:
-    return [np.ascontiguousarray(x) for x in inputs]
+    return kernel.bounds([np.ascontiguousarray(x) for x in inputs], starts, ends)
 
 
 def _special_rows(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
     if name in ("max", "min"):
-        from slidewise.kernels.fast_extremes import extreme_rows
-
         out = np.empty_like(x)
         has_nan = extreme_rows(name == "max")(x, n, out)
         return None if has_nan else Answers([out], None)
     if name in ("sum", "mean") and x.dtype == np.float64:
-        from slidewise.kernels.fast_sums import sum_rows
-
         out = sum_rows(x, n, name == "mean")
         return None if out is None else Answers([out], None)
+    if name == "geomean":
+        out = sum_rows(logarithms(x), n, mean=True)
+        return None if out is None else Answers([exponentials(out)], None)
     if name == "sum" and _adds_up(x, n):
         out = np.cumsum(x)
         out[n:] -= out[:-n].copy()
@@ -73,9 +73,6 @@ def _special_rows(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
 
 
 def _moments(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
-    from slidewise.kernels.fast_moments import moment_rows
-    from slidewise.kernels.fast_sums import largest
-
     if not largest(x) < 2.0**500:
         return None
     out, sure = moment_rows(x, n, name == "stddev")

@@ -87,7 +87,7 @@ def _from_numpy(values: Array, what: str) -> Column:
     dtype = values.dtype
 
     def back(answers: Array) -> Array:
-        return answers.astype(dtype)
+        return answers.astype(dtype, copy=False)
 
     if dtype.kind == "b":
         return Column(values, valid, back)
@@ -158,7 +158,7 @@ def _from_arrow(values: Any, what: str) -> Column:
         return (numbers.fill_null(fill) if numbers.null_count else numbers).to_numpy(zero_copy_only=False)
 
     def back(answers: Array) -> Array:
-        return answers.astype(kind.to_pandas_dtype())
+        return answers.astype(kind.to_pandas_dtype(), copy=False)
 
     if types.is_boolean(kind):
         return Column(plain(values, False), valid, back)

@@ -1,7 +1,8 @@
 """The source of a kernel for one shape of state: written out, so that Numba compiles straight loops over plain arrays.
 
 A state of several fields is stored as one array per field; a kernel's text names them. `lift`, `combine` and `lower`
-are the operator's functions, compiled. No kernel combines with the identity.
+are the operator's functions, compiled. No kernel combines with the identity. `u` makes an index unsigned, which spares
+Numba the question whether it counts from the end.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array:
     """
 
     def x(i: str) -> str:
-        return ", ".join(f"x{c}[{i}]" for c in range(inputs))
+        return ", ".join(f"x{c}[u({i})]" for c in range(inputs))
 
     def names(letter: str, count: int) -> str:
         return ", ".join(f"{letter}{c}" for c in range(max(count, 1)))
@@ -99,20 +100,20 @@ def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array:
         if array:
             return f"S0[{i}, :] = {state}"
         if not fields:
-            return f"S0[{i}] = {state}"
-        return "; ".join(f"S{c}[{i}] = {state}[{c}]" for c in range(fields))
+            return f"S0[u({i})] = {state}"
+        return "; ".join(f"S{c}[u({i})] = {state}[{c}]" for c in range(fields))
 
     def load(i: str, state: str = "front") -> str:
         if not fields:
-            return f"{state} = S0[{i}]"
-        return f"{state} = ({', '.join(f'S{c}[{i}]' for c in range(fields))},)"
+            return f"{state} = S0[u({i})]"
+        return f"{state} = ({', '.join(f'S{c}[u({i})]' for c in range(fields))},)"
 
     def answer(i: str, state: str) -> str:
         if optional:
             return f"keep(lower({state}), {i}, {O})"
         if not outputs:
-            return f"O0[{i}] = lower({state})"
-        return f"answer = lower({state}); " + "; ".join(f"O{c}[{i}] = answer[{c}]" for c in range(outputs))
+            return f"O0[u({i})] = lower({state})"
+        return f"answer = lower({state}); " + "; ".join(f"O{c}[u({i})] = answer[{c}]" for c in range(outputs))
 
     O = names("O", outputs) + (", V" if optional else "")  # noqa: E741
     shared = {"x": names("x", inputs), "S": names("S", fields), "O": O}
