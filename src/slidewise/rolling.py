@@ -43,7 +43,7 @@ def rolling(
     """
     if not isinstance(op, Operator):
         raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
-    if (times is None) != (last is None):
+    if (times is None) != (last is None) and not (isinstance(last, str) and last == "all"):
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least)
     from slidewise.kernels.series import check_lengths, give_back, read
@@ -60,12 +60,20 @@ def rolling(
     for column, name in zip(columns, names, strict=True):
         _check_type(op, column, name)
 
+    if op.builtin and op.name == "collect":
+        columns = [column.as_objects() for column in columns]
+
     from slidewise.kernels.plan import answer
 
     fields, valid = answer(op, columns, window, when, keys)
     if op.builtin and op.name in _KEEPS_TYPE:
-        fields = {name: columns[0].restore(part) for name, part in fields.items()}
-    return give_back(series[0], fields, valid)
+        fields = {name: columns[0].back(part) for name, part in fields.items()}
+    if op.builtin and op.name == "collect":
+        fields = {name: columns[0].lists(part) for name, part in fields.items()}
+    try:
+        return give_back(series[0], fields, valid)
+    except InputError as error:
+        raise InputError(f"{op.name}: {error}") from error
 
 
 def _check_type(op: Operator, column: Column, name: str) -> None:

@@ -124,9 +124,9 @@ def test_the_row_of_an_extreme(table: pa.Table, keyed: bool) -> None:
 
 
 def test_covariance_and_correlation(table: pa.Table) -> None:
-    for op, call in ((sw.covariance, "covar_samp(n, q)"), (sw.correlation, "corr(n, q)")):
+    for op, call in ((sw.covariance, "covar_samp(v, q)"), (sw.correlation, "corr(v, q)")):
         expected = ask(table, call, TIMES["both"], True)
-        got = sw.rolling((table["n"], table["q"]), op, times=table["t"], last=WIDTH, closed="both", by=table["k"])
+        got = sw.rolling((table["v"], table["q"]), op, times=table["t"], last=WIDTH, closed="both", by=table["k"])
         for i, (e, g) in enumerate(zip(expected, got.to_pylist(), strict=True)):
             if g is None:
                 assert e is None or e == 0 or math.isnan(e), (i, e)

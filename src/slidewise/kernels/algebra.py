@@ -120,7 +120,18 @@ def _int_range(s: Any) -> Any:
 
 @jit
 def _relative_variation(s: Any) -> Any:
-    return None if s[1] == 0 else (float(s[1]) - float(s[0])) / float(s[1])
+    return None if s[1] == 0 else (s[1] - s[0]) / s[1]
+
+
+@jit
+def _int_relative_variation(s: Any) -> Any:
+    """The quotient of two integers that floats may not hold, by double-doubles."""
+    if s[1] == 0:
+        return None
+    most = dd.from_int(s[1])
+    width = dd.add(most, dd.negate(dd.from_int(s[0])))
+    q = width[0] / most[0]
+    return q + dd.add(width, dd.negate(dd.multiply(most, (q, 0.0))))[0] / most[0]
 
 
 def _m4(least: Any, most: Any) -> Forms:
@@ -156,7 +167,7 @@ def _lift_float(x: Any) -> Any:
 
 @jit
 def _high(s: Any) -> Any:
-    return s[0]
+    return s[0] + 0.0
 
 
 @jit
@@ -178,7 +189,7 @@ def _add_means(a: Any, b: Any) -> Any:
 
 @jit
 def _lower_mean(s: Any) -> Any:
-    return dd.divide((s[0], s[1]), float(s[2]))[0]
+    return dd.divide((s[0], s[1]), float(s[2]))[0] + 0.0
 
 
 @jit
@@ -250,7 +261,7 @@ def forms(name: str, kinds: tuple[str, ...]) -> Forms | None:
         "first": lambda: Forms(itself, _first, itself),
         "last": lambda: Forms(itself, _last, itself),
         "value_range": lambda: _ends(least, most, _range if is_float else _int_range),
-        "relative_variation": lambda: _ends(least, most, _relative_variation),
+        "relative_variation": lambda: _ends(least, most, _relative_variation if is_float else _int_relative_variation),
         "m4": lambda: _m4(least, most),
         "sum": lambda: (
             Forms(_lift_float, dd.add, _high) if is_float else Forms(_lift_int_sum, _add_int_sums, _lower_int_sum)

@@ -21,11 +21,14 @@ def row_bounds(offsets: Any, n: int, left: bool, starts: Any, ends: Any) -> None
 
 
 @cached_jit
-def time_bounds(times: Any, offsets: Any, width: Any, edge: bool, left: bool, starts: Any, ends: Any) -> Any:
+def time_bounds(
+    times: Any, offsets: Any, width: Any, whole: bool, edge: bool, left: bool, starts: Any, ends: Any
+) -> Any:
     """The rows of the same key in the stretch of time that ends at the row's; rows of equal time are peers.
 
-    `edge` takes in rows exactly `width` ago, `left` leaves out the row and its peers. Gives the first position whose
-    time lies before that of the row ahead of it in the key, or -1.
+    Times that are `whole` are compared by their age, which is exact; others with the window's start, as written. `edge`
+    takes in rows exactly `width` ago, `left` leaves out the row and its peers. Gives a position whose time lies before
+    that of the row ahead of it in the key, or -1.
     """
     for k in range(len(offsets) - 1):
         start = offsets[k]
@@ -33,12 +36,19 @@ def time_bounds(times: Any, offsets: Any, width: Any, edge: bool, left: bool, st
         i = start
         while i < stop:
             t = times[i]
-            oldest = t - width
-            while times[start] < oldest:
-                start += 1
-            if not edge:
-                while times[start] == oldest:
+            if whole:
+                while t - times[start] > width:
                     start += 1
+                if not edge:
+                    while t - times[start] == width:
+                        start += 1
+            else:
+                oldest = t - width
+                while times[start] < oldest:
+                    start += 1
+                if not edge:
+                    while times[start] == oldest:
+                        start += 1
             peer = i + 1
             if peer < stop and not times[peer] > t:
                 while peer < stop and times[peer] == t:
@@ -119,10 +129,6 @@ class Grouped:
         out = np.empty_like(x)
         _gather(x, self.places, out)
         return out
-
-    def row_at(self, place: int) -> int:
-        """The input's row that went to this place."""
-        return int(np.flatnonzero(self.places == place)[0])
 
 
 @cached_jit

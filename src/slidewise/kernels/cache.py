@@ -61,6 +61,7 @@ def load_source(name: str, text: str) -> ModuleType:
     folder = cache_folder()
     if folder is None:
         module = ModuleType(name)
+        text = text.replace("cache=True, ", "")
         exec(compile(text, f"<slidewise kernel {name}>", "exec"), module.__dict__)
         return module
     path = folder / f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:12]}.py"

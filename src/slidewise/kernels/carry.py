@@ -106,12 +106,13 @@ class Carry:
         if rows.times is None:
             grouped = Grouped(codes, groups)
             from_end: Any = grouped.offsets[1:][codes] - grouped.places
-            assert self._window.rows is not None
-            return np.zeros(m, np.bool_), from_end <= self._window.rows
+            return np.zeros(m, np.bool_), from_end <= (self._window.rows or m)
         moments, width, _ = ticks(self._window, rows.times)
         newest = np.empty(groups, moments.dtype)
         newest[codes] = moments
         held = moments == newest[codes] if self._window.closed in ("right", "both") else np.zeros(m, np.bool_)
+        if moments.dtype == np.uint64:
+            return held, newest[codes] - moments <= width
         return held, moments >= newest[codes] - width
 
 

@@ -89,26 +89,30 @@ def spread(sh, sl, qh, ql, n):
 
 @njit(nogil=True, error_model="numpy")
 def divided(h, l, n):
+    """The quotient, and whether it is clear which float is nearest."""
     v = h / n
-    return v + (fma(-v, n, h) + l) / n
+    r = (fma(-v, n, h) + l) / n
+    s = v + r
+    rest = r - (s - v)
+    return s, s + rest * 1.000001 == s
 
 
 @njit(nogil=True, error_model="numpy")
 def finish(p0, p1, p2, p3, s0, s1, s2, s3, first, growth, root, out, sure):
-    """Answers for one tile, from prefixes p and suffixes s, over `first` rows and `growth` more for each row after it."""
+    """Answers for one tile from prefixes p and suffixes s, over `first` rows and `growth` more for each row on."""
     for i in range(len(out)):
         n = first + growth * i
         sh, sl = add(s0[i], s1[i], p0[i], p1[i])
         qh, ql = add(s2[i], s3[i], p2[i], p3[i])
         ch, cl, trusted = spread(sh, sl, qh, ql, n)
-        value = divided(ch, cl, n - 1.0)
+        value, clear = divided(ch, cl, n - 1.0)
         out[i] = math.sqrt(value) if root else value
-        sure[i] = trusted
+        sure[i] = trusted & clear
 
 
 @njit(nogil=True, error_model="numpy")
 def scan(block, b, stop, c, own, p, s, P, S):
-    """Prefixes of a tile of the block about c, and suffixes of as many rows at its other end about its own first value."""
+    """Prefixes of a tile of the block about c, and suffixes of as many rows at its other end about `own`."""
     sh, sl, qh, ql = p
     th, tl, rh, rl = s
     p0, p1, p2, p3 = P

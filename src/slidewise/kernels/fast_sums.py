@@ -86,7 +86,7 @@ def rounded(d0, d1, d2, out):
         b = d1[i]
         s = a + b
         t = s - a
-        out[i] = s + (((a - (s - t)) + (b - t)) + d2[i])
+        out[i] = s + (((a - (s - t)) + (b - t)) + d2[i]) + 0.0
 
 
 @njit(nogil=True, error_model="numpy")
@@ -110,7 +110,7 @@ def averaged(d0, d1, d2, first, growth, out):
         nh = c - (c - n)
         nl = n - nh
         left = (hi - p) - (((qh * nh - p) + qh * nl + ql * nh) + ql * nl) + lo
-        out[i] = q + left / n
+        out[i] = q + left / n + 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -192,7 +192,7 @@ def sum_bounds(x, starts, ends, s0, s1, s2, mean, out):
             t[2] = t2
             averaged(t[0:1], t[1:2], t[2:3], float(e - s), 0.0, out[i : i + 1])
         else:
-            out[i] = u + rest
+            out[i] = u + rest + 0.0
     return lost == 0
 '''
 

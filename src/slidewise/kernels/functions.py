@@ -29,14 +29,21 @@ def fingerprint(function: Callable[..., Any]) -> Hashable:
     >>> fingerprint(make(3)) == fingerprint(make(3)), fingerprint(make(3)) == fingerprint(make(4))
     (True, False)
     """
+    return _function(function, ())
+
+
+def _function(function: Callable[..., Any], inside: tuple[int, ...]) -> Hashable:
     if not isinstance(function, types.FunctionType):
-        return id(function)
-    cells = tuple(_value(cell.cell_contents) for cell in function.__closure__ or ())
-    outside = tuple(
-        (name, _value(function.__globals__[name])) for name in _names(function.__code__) if name in function.__globals__
-    )
-    defaults = tuple(_value(value) for value in function.__defaults__ or ())
-    return _code(function.__code__), cells, outside, defaults
+        return type(function).__name__, id(function)
+    if id(function) in inside:  # it calls itself
+        return "itself", inside.index(id(function))
+    inside = (*inside, id(function))
+    code, given = function.__code__, function.__globals__
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    values += function.__defaults__ or ()
+    values += (function.__kwdefaults__ or {}).values()
+    outside = tuple((name, _of(given[name], inside)) for name in _names(code) if name in given)
+    return _code(code, inside), tuple(_of(value, inside) for value in values), outside
 
 
 def _names(code: types.CodeType) -> list[str]:
@@ -44,24 +51,24 @@ def _names(code: types.CodeType) -> list[str]:
     return sorted({*code.co_names, *(name for const in inner for name in _names(const))})
 
 
-def _code(code: types.CodeType) -> Hashable:
+def _code(code: types.CodeType, inside: tuple[int, ...]) -> Hashable:
     return (
         code.co_code,
         code.co_names,
         code.co_varnames,
         code.co_freevars,
         code.co_argcount,
-        tuple(_value(const) for const in code.co_consts),
+        tuple(_of(const, inside) for const in code.co_consts),
     )
 
 
-def _value(value: Any) -> Hashable:
+def _of(value: Any, inside: tuple[int, ...]) -> Hashable:
     if isinstance(value, types.CodeType):
-        return _code(value)
+        return _code(value, inside)
     if isinstance(value, types.FunctionType):
-        return fingerprint(value)
+        return _function(value, inside)
     if isinstance(value, (tuple, frozenset)):
-        return type(value).__name__, tuple(map(_value, value))
+        return type(value).__name__, tuple(_of(item, inside) for item in value)
     if isinstance(value, float):
         return "float", value.hex()
     if isinstance(value, (bool, int, str, bytes, complex, type(None))):

@@ -23,7 +23,10 @@ class Inferred(NamedTuple):
 def infer(lift: Any, combine: Any, lower: Any, dtypes: tuple[str, ...]) -> Inferred:
     """Compile the functions for inputs of these types; raises Numba's error where that cannot be done."""
     arguments = tuple(numba.typeof(_ONE[dtype]) for dtype in dtypes)
+    lift = _exact(lift, len(dtypes))
     state = _returned(lift, arguments)
+    if isinstance(state, types.BaseNamedTuple):
+        raise TypingError(f"the state is a {state.instance_class.__name__}; a kernel takes plain tuples")
     for _ in range(4):
         joined = _unified(state, _returned(combine, (state, state)))
         if joined == state:
@@ -39,11 +42,21 @@ def infer(lift: Any, combine: Any, lower: Any, dtypes: tuple[str, ...]) -> Infer
     optional = isinstance(answer, types.Optional)
     if optional:
         answer = answer.type
+        if isinstance(answer, types.BaseTuple):
+            raise TypingError("lower answers a tuple or None; a kernel takes None for single answers only")
     outputs, single = _fields(answer, "the answer of lower")
     return Inferred(lift, combine, lower, Layout(_names(fields), _names(outputs), scalar, single, optional, array))
 
 
 _ONE: dict[str, Any] = {"float64": 1.0, "int64": 1, "bool": True}
+
+
+def _exact(function: Any, count: int) -> Any:
+    """The function with so many arguments and no defaults."""
+    names = ", ".join(f"x{i}" for i in range(count))
+    namespace = {"function": function}
+    exec(f"def exact({names}):\n    return function({names})", namespace)
+    return numba.njit(nogil=True)(namespace["exact"])
 
 
 def _returned(function: Any, arguments: tuple[Any, ...]) -> Any:

@@ -18,6 +18,9 @@ def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answ
     start = end = 0
     answers = np.empty(len(starts), object)
     for i, (s, e) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        if s >= e:
+            answers[i] = op.lower(op.identity) if op.builtin else None
+            continue
         if s >= end:
             window.clear()
             start = end = max(s, end)
@@ -38,5 +41,8 @@ def _typed(answers: Any, valid: Any) -> Answers:
     ok = None if valid.all() else valid
     for kind, dtype, fill in ((bool, np.bool_, False), (int, np.int64, 0), (float, np.float64, 0.0)):
         if kinds == {kind} or (kind is float and kinds == {int, float}):
-            return Answers([np.where(valid, answers, fill).astype(dtype)], ok)
+            try:
+                return Answers([np.where(valid, answers, fill).astype(dtype)], ok)
+            except OverflowError:
+                break
     return Answers([answers], ok)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ class Kernel:
                 stored = self._storage(states, inputs)
                 run(*inputs, *bounds, *stored, *outputs, *valid)
             except OverflowError as error:
+                if self.lift is not None:
+                    raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
                 raise SumOverflowError(f"{self.operator}: {error}; use floats or larger units instead") from None
             except Exception as error:
                 raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
@@ -106,9 +109,11 @@ def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     from slidewise.kernels.inference import infer
 
     try:
-        lift, combine, lower = [compiled_function(f) for f in (operator.lift, operator.combine, operator.lower)]
-        inferred = infer(lift, combine, lower, dtypes)
-    except numba.core.errors.NumbaError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lift, combine, lower = [compiled_function(f) for f in (operator.lift, operator.combine, operator.lower)]
+            inferred = infer(lift, combine, lower, dtypes)
+    except Exception as error:
         warnings.warn(
             f"operator {operator.name!r} cannot be compiled and runs interpreted, which is slower: {reason(error)}",
             stacklevel=_user_stack_level(),
@@ -140,7 +145,10 @@ def _passes(layout: Layout, inputs: int, options: str) -> str:
 
 def reason(error: Exception) -> str:
     """The telling lines of Numba's long message: what failed, and in which line of the user's source."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [
+        re.sub(r"^(.*?) Raised from (.*) \((\d+)\)$", r"\1; File \2, line \3", s.strip())
+        for s in str(error).splitlines()
+    ]
     telling = [line for line in lines if line and not line.startswith(("Failed in", "- ", "During", "^", "<source"))]
     where = [line for line in lines if line.startswith("File ")]
     return "; ".join(dict.fromkeys([*telling[:1], *where[:1]])) or type(error).__name__

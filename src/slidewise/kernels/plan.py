@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,34 +33,63 @@ def answer(
     """The fields of the answers by name, and which rows have one (None: all); `positions` name rows in errors."""
     m = len(columns[0])
     valid = _all_valid(columns)
-    if times is None and keys is None and valid is None and window.closed == "right" and window.rows is not None:
-        answers, counts = _plain_rows(op, columns, window.rows), None
+    least = _at_least(op, window)
+    columns = [_as_numbers(op, column) for column in columns]
+    rows = window.rows if times is None else None
+    if times is None:
+        rows = min(rows or m, max(m, 1))
+    plain = rows is not None and keys is None and valid is None and window.closed == "right"
+    if plain and (least <= 1 or (op.builtin and op.name in _NEVER_RAISE)):
+        assert rows is not None
+        answers, counts = _plain_rows(op, columns, rows), None
     else:
         grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
-        starts, ends = _bounds(window, times, grouped, m, positions)
+        starts, ends = _bounds(window, rows, times, grouped, m, positions)
         inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
         if valid is not None:
             present = valid if grouped is None else grouped.bring(valid)
             inputs, starts, ends = _without_nulls(inputs, present, starts, ends)
-        answers = _windows(op, inputs, starts, ends)
         counts = None
-        if valid is not None or window.closed in ("left", "neither") or _at_least(op, window) > 1:
+        if valid is not None or window.closed in ("left", "neither") or least > 1:
             counts = ends - starts
+        if counts is not None and least > 1:
+            starts = np.where(counts < least, ends, starts)
+        answers = _windows(op, inputs, starts, ends)
         if grouped is not None:
             fields = [grouped.take_back(field) for field in answers.fields]
             answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
             counts = None if counts is None else grouped.take_back(counts)
-    least = _at_least(op, window)
     ok = answers.valid
     if least > 0 and (counts is not None or least > 1):
         if counts is None:
-            counts = np.minimum(np.arange(1, m + 1), window.rows or m)
+            counts = np.minimum(np.arange(1, m + 1), rows or m)
         enough = counts >= least
         ok = enough if ok is None else ok & enough
-    names = ["first", "min", "max", "last"] if op.builtin and op.name == "m4" else None
-    if names is None:
-        names = [str(i) for i in range(len(answers.fields))]
-    return dict(zip(names, answers.fields, strict=True)), ok
+    fields = answers.fields
+    if op.builtin and op.name == "m4":
+        if len(fields) == 1:
+            fields = [_objects([None if four is None else four[i] for four in fields[0]]) for i in range(4)]
+        return dict(zip(["first", "min", "max", "last"], fields, strict=True)), ok
+    return {str(i): field for i, field in enumerate(fields)}, ok
+
+
+# What runs without ever raising on rows that are too few, so that their answers can be dropped afterwards.
+_NEVER_RAISE = ("max", "min", "first", "last", "mean", "variance", "stddev", "maxcount", "mincount", "count", "geomean")
+_OF_NUMBERS = (
+    *("sum", "mean", "geomean", "product", "variance", "stddev", "covariance", "correlation"),
+    *("value_range", "relative_variation"),
+)
+
+
+def _as_numbers(op: Operator, column: Column) -> Column:
+    """Bools as numbers, for operators that compute with them."""
+    if op.builtin and op.name in _OF_NUMBERS and column.data.dtype == bool:
+        return replace(column, data=column.data.astype(np.int64))
+    return column
+
+
+def _objects(values: list[Any]) -> Array:
+    return np.array([*values, None], object)[:-1]
 
 
 def _at_least(op: Operator, window: Window) -> int:
@@ -85,7 +115,8 @@ def _plain_rows(op: Operator, columns: list[Column], n: int) -> Answers:
     if kernel is not None:
         return run_rows(op, kernel, inputs, n)
     m = len(inputs[0])
-    starts, ends = np.empty(m, np.int32), np.empty(m, np.int32)
+    index = np.int32 if m < 2**31 - 1 else np.int64
+    starts, ends = np.empty(m, index), np.empty(m, index)
     row_bounds(np.array([0, m]), n, False, starts, ends)
     return _windows(op, inputs, starts, ends)
 
@@ -150,25 +181,28 @@ def _hashable(value: Any) -> Any:
         hash(value)
     except TypeError as error:
         raise SlidewiseError(f"keys and distinct values must be hashable, but {value!r} is not") from error
-    return "NaN" if value != value else value
+    return _NAN if value != value else value
+
+
+_NAN = object()
 
 
 def _bounds(
-    window: Window, times: Column | None, grouped: Grouped | None, m: int, positions: Array | None
+    window: Window, rows: int | None, times: Column | None, grouped: Grouped | None, m: int, positions: Array | None
 ) -> tuple[Array, Array]:
     offsets = np.array([0, m]) if grouped is None else grouped.offsets
     index = np.int32 if m < 2**31 - 1 else np.int64
     starts, ends = np.empty(m, index), np.empty(m, index)
     left = window.closed in ("left", "neither")
     if times is None:
-        assert window.rows is not None
-        row_bounds(offsets, window.rows, left, starts, ends)
+        assert rows is not None
+        row_bounds(offsets, rows, left, starts, ends)
         return starts, ends
     moments, width, edge = ticks(window, times)
     moments = moments if grouped is None else grouped.bring(moments)
-    wrong = time_bounds(moments, offsets, width, edge, left, starts, ends)
-    if wrong >= 0:
-        at = (wrong, wrong - 1) if grouped is None else (grouped.row_at(wrong), grouped.row_at(wrong - 1))
+    whole = moments.dtype == np.uint64
+    if time_bounds(moments, offsets, width, whole, edge, left, starts, ends) >= 0:
+        at = _first_backwards(moments, grouped)
         after, before = (_shown(times, i) for i in at)
         if positions is not None:
             at = (int(positions[at[0]]), int(positions[at[1]]))
@@ -179,9 +213,24 @@ def _bounds(
     return starts, ends
 
 
+def _first_backwards(moments: Array, grouped: Grouped | None) -> tuple[int, int]:
+    """The first row in the input whose time lies before that of its key's row ahead of it, and that row."""
+    backwards = np.flatnonzero(moments[1:] < moments[:-1]) + 1
+    if grouped is None:
+        return int(backwards[0]), int(backwards[0]) - 1
+    backwards = np.setdiff1d(backwards, grouped.offsets)
+    rows = np.empty(len(moments), np.int64)
+    rows[grouped.places] = np.arange(len(moments))
+    first = backwards[np.argmin(rows[backwards])]
+    return int(rows[first]), int(rows[first - 1])
+
+
 def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
-    """Times as numbers, the window's width in the same unit, and whether rows exactly that old are in."""
-    edge = window.closed in ("both", "left")
+    """Times as numbers, the window's width in the same unit, and whether rows exactly that old are in.
+
+    Whole times are unsigned, in the same order, so that the age of a row is exact at any distance.
+    """
+    edge = window.closed in ("both", "left") or window.last is None
     if times.valid is not None:
         null = ~times.valid
         raise SlidewiseError(
@@ -197,15 +246,22 @@ def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
             wrong = int((~np.isfinite(data)).argmax())
             raise SlidewiseError(f"times holds {data[wrong]} at position {wrong}; times must be finite")
         if data.dtype == np.int64:
-            assert window.last is not None
-            whole = int(window.last)
-            return data, whole, edge or whole != window.last
-        assert window.last is not None
-        return data, float(window.last), edge
+            whole = _FARTHEST if window.last is None else int(window.last)
+            return _unsigned(data), np.uint64(min(whole, _FARTHEST)), edge or whole != window.last
+        return data, float("inf") if window.last is None else float(window.last), edge
+    if window.last is None:
+        return _unsigned(data), np.uint64(_FARTHEST), True
     if not isinstance(window.last, Duration):
         raise WindowError(f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say")
     width, rest = divmod(window.last.ns, times.unit)
-    return data, width, edge or rest > 0
+    return _unsigned(data), np.uint64(min(width, _FARTHEST)), edge or rest > 0
+
+
+_FARTHEST = 2**64 - 1
+
+
+def _unsigned(data: Array) -> Array:
+    return data.view(np.uint64) ^ np.uint64(1 << 63)
 
 
 def _shown(times: Column, i: int) -> Any:

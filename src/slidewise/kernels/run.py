@@ -28,7 +28,7 @@ def run_rows(operator: Operator, kernel: Kernel, inputs: Sequence[Any], n: int) 
         special = _special_rows(operator.name, kernel, x, n)
         if special is not None:
             return special
-    return kernel.rows([np.ascontiguousarray(x) for x in inputs], n)
+    return kernel.rows(inputs, n)
 
 
 def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts: Any, ends: Any) -> Answers:
@@ -49,7 +49,7 @@ def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts
         if operator.name in ("first", "last"):
             at = starts if operator.name == "first" else ends - 1
             return Answers([x[np.clip(at, 0, len(x) - 1)]], None)
-    return kernel.bounds([np.ascontiguousarray(x) for x in inputs], starts, ends)
+    return kernel.bounds(inputs, starts, ends)
 
 
 def _special_rows(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:

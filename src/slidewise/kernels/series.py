@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +26,7 @@ class Column:
     valid: Array | None
     restore: Callable[[Array], Array]
     unit: int | None = None
-    zone: str | None = None
+    arrow: Any = None
 
     def __len__(self) -> int:
         return len(self.data)
@@ -35,12 +35,27 @@ class Column:
     def is_object(self) -> bool:
         return bool(self.data.dtype == object)
 
-    def objects(self) -> list[Any]:
-        """The values as Python objects, None where null."""
-        values: list[Any] = self.data.tolist()
-        if self.valid is not None:
-            values = [value if ok else None for value, ok in zip(values, self.valid.tolist(), strict=True)]
-        return values
+    def back(self, answers: Array) -> Array:
+        """Answers as the series' own type; objects from a column of numbers are there only where all are null."""
+        if answers.dtype == object and not self.is_object:
+            answers = np.array([0 if answer is None else answer for answer in answers.tolist()], self.data.dtype)
+        return self.restore(answers)
+
+    def lists(self, answers: Array) -> Array:
+        """Lists of this column's values, typed where the series came from Arrow."""
+        if self.arrow is None:
+            return answers
+        import pyarrow as pa
+
+        return pa.array(answers.tolist(), pa.list_(self.arrow))
+
+    def as_objects(self) -> Column:
+        """Times as the objects that they stand for; other columns as they are."""
+        if self.unit is None:
+            return self
+        times = self.restore(self.data)
+        values = times.tolist() if isinstance(times, np.ndarray) else times.to_pylist()
+        return replace(self, data=np.array([*values, None], object)[:-1], unit=None)
 
 
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -69,12 +84,32 @@ def read(values: Any, what: str) -> Column:
     """Read a series; `what` names it in errors."""
     kind = kind_of(values)
     if kind == "numpy":
-        return _from_numpy(values, what)
-    if kind == "pandas":
-        return _from_pandas(values, what)
-    if kind == "polars":
-        return _from_arrow(values.to_arrow(), what)
-    return _from_arrow(values.combine_chunks() if kind == "chunked" else values, what)
+        column = _from_numpy(values, what)
+    elif kind == "pandas":
+        column = _from_pandas(values, what)
+    elif kind == "polars":
+        column = _from_arrow(values.to_arrow(), what)
+    else:
+        column = _from_arrow(values.combine_chunks() if kind == "chunked" else values, what)
+    return replace(column, data=_common(column.data))
+
+
+class _View:
+    """Memory that NumPy is told it may write, though nothing here does: Numba compiles for read-only arrays apart."""
+
+    def __init__(self, array: Array) -> None:
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+        self.array = array
+
+
+def _common(data: Array) -> Array:
+    """The values as the one kind of array that kernels are compiled for."""
+    if data.dtype == object:
+        return data
+    data = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("="), copy=False))
+    return data if data.flags.writeable or not len(data) else np.asarray(_View(data))
 
 
 def _from_numpy(values: Array, what: str) -> Column:
@@ -82,7 +117,8 @@ def _from_numpy(values: Array, what: str) -> Column:
         raise InputError(f"{what} must have one dimension, but has {values.ndim}: {values.shape}")
     valid = None
     if isinstance(values, np.ma.MaskedArray):
-        valid = ~np.ma.getmaskarray(values)
+        mask = np.ma.getmaskarray(values)
+        valid = ~mask if mask.any() else None
         values = values.data
     dtype = values.dtype
 
@@ -99,15 +135,15 @@ def _from_numpy(values: Array, what: str) -> Column:
         return Column(values.astype(np.float64, copy=False), valid, back)
     if dtype.kind in "mM":
         unit, count = np.datetime_data(dtype)
-        if unit not in (*_UNITS, "D") or count != 1:
-            values = values.astype(f"{dtype.kind}8[ns]")
-            unit = "ns"
+        if unit not in _UNITS or count != 1 or not dtype.isnative:
+            unit = "s" if unit in ("Y", "M", "W", "D", "h", "m") else "ns" if unit not in _UNITS else unit
+            values = values.astype(f"{dtype.kind}8[{unit}]")
         null = np.isnat(values)
         return Column(
             values.view(np.int64),
             _both(valid, ~null if null.any() else None),
             lambda answers: answers.astype(np.int64).view(f"{dtype.kind}8[{unit}]").astype(dtype),
-            86_400 * 10**9 if unit == "D" else _UNITS[unit],
+            _UNITS[unit],
         )
     if dtype.kind in "OUS":
         return _from_objects(values.astype(object), valid, what)
@@ -161,11 +197,11 @@ def _from_arrow(values: Any, what: str) -> Column:
         return answers.astype(kind.to_pandas_dtype(), copy=False)
 
     if types.is_boolean(kind):
-        return Column(plain(values, False), valid, back)
+        return Column(plain(values, False), valid, back, arrow=kind)
     if types.is_integer(kind):
-        return Column(_from_numpy(plain(values, 0), what).data, valid, back)
+        return Column(_from_numpy(plain(values, 0), what).data, valid, back, arrow=kind)
     if types.is_floating(kind):
-        return Column(plain(values, 0.0).astype(np.float64, copy=False), valid, back)
+        return Column(plain(values, 0.0).astype(np.float64, copy=False), valid, back, arrow=kind)
     if types.is_timestamp(kind) or types.is_duration(kind) or types.is_date(kind) or types.is_time(kind):
         wide = kind if getattr(kind, "bit_width", 64) == 64 else pa.int32()
         ticks = plain(values.cast(wide).cast(pa.int64()), 0)
@@ -174,8 +210,9 @@ def _from_arrow(values: Any, what: str) -> Column:
         def as_time(answers: Array) -> Any:
             return pa.array(answers.astype(np.int64)).cast(pa.int64() if wide is kind else pa.int32()).cast(kind)
 
-        return Column(ticks, valid, as_time, unit, getattr(kind, "tz", None))
-    return _from_objects(np.array([*values.to_pylist(), None], object)[:-1], valid, what)
+        return Column(ticks, valid, as_time, unit, kind)
+    column = _from_objects(np.array([*values.to_pylist(), None], object)[:-1], valid, what)
+    return replace(column, restore=lambda answers: pa.array(answers.tolist(), kind), arrow=kind)
 
 
 def _both(a: Array | None, b: Array | None) -> Array | None:
@@ -237,32 +274,60 @@ def _as_arrow(fields: dict[str, Array], valid: Array | None) -> Any:
     part = next(iter(fields.values()))
     if isinstance(part, pa.Array):
         return part if mask is None else pa.compute.if_else(pa.array(~mask), part, pa.scalar(None, part.type))
-    if part.dtype == object:
-        return pa.array([None if mask is not None and mask[i] else value for i, value in enumerate(part.tolist())])
-    return pa.array(part, mask=mask)
+    if part.dtype != object:
+        return pa.array(part, mask=mask)
+    values = [None if mask is not None and mask[i] else value for i, value in enumerate(part.tolist())]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        found = type(next(value for value in values if value is not None)).__name__
+        raise InputError(f"Arrow cannot hold answers of type {found}; give the input as a NumPy array") from error
 
 
 def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
     import pandas as pd
 
+    def series(data: Any) -> Any:
+        return pd.Series(data, index=like.index, name=like.name)
+
     if len(fields) > 1:
-        parts = {name: _to_numpy(part) for name, part in fields.items()}
-        rows = [dict(zip(parts, row, strict=True)) for row in zip(*(p.tolist() for p in parts.values()), strict=True)]
-        answer = np.array([*rows, None], object)[:-1]
-    else:
-        answer = _to_numpy(next(iter(fields.values())))
-    if valid is not None:
-        if answer.dtype.kind == "f":
-            answer[~valid] = np.nan
-        elif answer.dtype.kind == "O":
+        parts = [series(part if isinstance(part, np.ndarray) else part.to_pandas().array) for part in fields.values()]
+        rows = zip(*(part.tolist() for part in parts), strict=True)
+        answer = np.array([*(dict(zip(fields, row, strict=True)) for row in rows), None], object)[:-1]
+        if valid is not None:
             answer[~valid] = None
-        elif answer.dtype.kind in "mM":
-            answer[~valid] = "NaT"
-        else:
-            nullable = pd.Series(answer, index=like.index, name=like.name).convert_dtypes(convert_floating=False)
-            nullable[~valid] = pd.NA
-            return nullable
-    return pd.Series(answer, index=like.index, name=like.name)
+        return series(answer)
+    part = next(iter(fields.values()))
+    if isinstance(part, np.ndarray) and (isinstance(like.dtype, np.dtype) or part.dtype == object):
+        if valid is None:
+            return series(part)
+        if part.dtype.kind in "iub":
+            return series(pd.array(part, dtype=_nullable(part.dtype))).mask(~valid)
+        part = part.copy()
+        part[~valid] = np.nan if part.dtype.kind == "f" else None
+        return series(part)
+    array = _as_arrow(fields, valid)
+    if isinstance(like.dtype, pd.ArrowDtype):
+        return series(pd.array(array, dtype=pd.ArrowDtype(array.type)))
+    kinds = {} if isinstance(like.dtype, np.dtype) else dict(_nullables())
+    return series(array.to_pandas(types_mapper=kinds.get).array)
+
+
+def _nullable(dtype: Any) -> str:
+    """pandas' nullable type for NumPy's integers and bools."""
+    if dtype.kind == "b":
+        return "boolean"
+    return str(dtype.name.replace("int", "Int").replace("uI", "UI"))
+
+
+def _nullables() -> list[tuple[Any, Any]]:
+    """pandas' nullable types for Arrow's numbers and bools."""
+    import pandas as pd
+    import pyarrow as pa
+
+    names = ["Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64"]
+    kinds = [(pa.type_for_alias(name.lower()), getattr(pd, f"{name}Dtype")()) for name in names]
+    return [*kinds, (pa.bool_(), pd.BooleanDtype())]
 
 
 def check_lengths(columns: list[Column], others: dict[str, Column | None]) -> None:

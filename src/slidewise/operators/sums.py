@@ -30,7 +30,7 @@ def _add_sums(a: Any, b: Any) -> Any:
 
 def _lower_sum(state: Any) -> int | float:
     if isinstance(state, tuple):
-        return float(state[0])
+        return float(state[0]) + 0.0  # one zero
     if not INT64_MIN <= state <= INT64_MAX:
         raise SumOverflowError(
             f"the window's sum is {state}, which does not fit into a 64-bit integer; sum floats or larger units"
@@ -78,7 +78,7 @@ def _add_means(a: tuple[float, float, int], b: tuple[float, float, int]) -> tupl
 
 def _lower_mean(state: tuple[float, float, int]) -> float | None:
     hi, lo, n = state
-    return dd.divide((hi, lo), n)[0] if n else None
+    return dd.divide((hi, lo), n)[0] + 0.0 if n else None
 
 
 mean = Operator(
