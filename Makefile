@@ -29,8 +29,9 @@ format: $(STAMP)-dev ## Rewrite the code in the project's style
 	@$(PY) -m ruff check -q --fix --exit-zero .
 	@$(PY) -m ruff format .
 
-bench: $(STAMP)-bench ## Measure the time per event against other engines
+bench: $(STAMP)-bench ## Measure one event at a time and whole arrays against other engines (some 20 minutes)
 	@$(PY) benchmarks/per_event.py
+	@$(PY) benchmarks/rolling.py
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
