@@ -46,7 +46,8 @@ def rolling(
     if (times is None) != (last is None) and not (isinstance(last, str) and last == "all"):
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least)
-    from slidewise.kernels.series import check_lengths, give_back, read
+    from slidewise.kernels.give_back import give_back
+    from slidewise.kernels.series import check_lengths, read
 
     series = values if isinstance(values, tuple) else (values,)
     fewest, most = op.arity()

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slidewise.kernels.bounds import Grouped
+from slidewise.kernels.give_back import give_back
 from slidewise.kernels.plan import answer, encode, ticks
-from slidewise.kernels.series import Column, check_lengths, give_back, read
+from slidewise.kernels.series import Column, check_lengths, read
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 

@@ -1,0 +1,122 @@
+"""Answers given back as the same kind of series as the input, with nulls where there is no answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.errors import InputError
+from slidewise.kernels.series import Array, kind_of
+
+
+def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
+    """Answers as the same kind of series as the input, null where they are not valid.
+
+    One field is a plain series, several are a struct. Arrays of objects hold lists or values of any kind.
+    """
+    kind = kind_of(like)
+    if valid is not None and valid.all():
+        valid = None
+    if kind == "numpy":
+        return _as_numpy(fields, valid)
+    if kind == "pandas":
+        return _as_pandas(like, fields, valid)
+    import pyarrow as pa
+
+    array = _as_arrow(fields, valid)
+    if kind == "polars":
+        import polars as pl
+
+        return pl.Series(like.name, array)
+    return pa.chunked_array([array]) if kind == "chunked" else array
+
+
+def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
+    if len(fields) > 1:
+        parts = {name: _to_numpy(part) for name, part in fields.items()}
+        answer = np.empty(len(next(iter(parts.values()))), [(name, part.dtype) for name, part in parts.items()])
+        for name, part in parts.items():
+            answer[name] = part
+    else:
+        answer = _to_numpy(next(iter(fields.values())))
+    if valid is None:
+        return answer
+    if answer.dtype.kind == "f":
+        answer[~valid] = np.nan
+        return answer
+    if answer.dtype.kind == "O":
+        answer[~valid] = None
+        return answer
+    return np.ma.MaskedArray(answer, ~valid)
+
+
+def _to_numpy(part: Array) -> Array:
+    return part if isinstance(part, np.ndarray) else part.to_numpy(zero_copy_only=False)
+
+
+def _as_arrow(fields: dict[str, Array], valid: Array | None) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    mask = None if valid is None else ~valid
+    if len(fields) > 1:
+        parts = [part if isinstance(part, pa.Array) else pa.array(part) for part in fields.values()]
+        return pa.StructArray.from_arrays(parts, names=list(fields), mask=None if mask is None else pa.array(mask))
+    part = next(iter(fields.values()))
+    if isinstance(part, pa.Array):
+        return part if mask is None else compute.if_else(pa.array(~mask), part, pa.scalar(None, part.type))
+    if part.dtype != object:
+        return pa.array(part, mask=mask)
+    values = [None if mask is not None and mask[i] else value for i, value in enumerate(part.tolist())]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        found = type(next(value for value in values if value is not None)).__name__
+        raise InputError(f"Arrow cannot hold answers of type {found}; give the input as a NumPy array") from error
+
+
+def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
+    import pandas as pd
+
+    def series(data: Any) -> Any:
+        return pd.Series(data, index=like.index, name=like.name)
+
+    if len(fields) > 1:
+        parts = [series(part if isinstance(part, np.ndarray) else part.to_pandas().array) for part in fields.values()]
+        rows = zip(*(part.tolist() for part in parts), strict=True)
+        answer = np.array([*(dict(zip(fields, row, strict=True)) for row in rows), None], object)[:-1]
+        if valid is not None:
+            answer[~valid] = None
+        return series(answer)
+    part = next(iter(fields.values()))
+    if isinstance(part, np.ndarray) and (isinstance(like.dtype, np.dtype) or part.dtype == object):
+        if valid is None:
+            return series(part)
+        if part.dtype.kind in "iub":
+            return series(pd.array(part, dtype=_nullable(part.dtype))).mask(~valid)
+        part = part.copy()
+        part[~valid] = np.nan if part.dtype.kind == "f" else None
+        return series(part)
+    array = _as_arrow(fields, valid)
+    if isinstance(like.dtype, pd.ArrowDtype):
+        return series(pd.array(array, dtype=pd.ArrowDtype(array.type)))
+    kinds = {} if isinstance(like.dtype, np.dtype) else dict(_nullables())
+    return series(array.to_pandas(types_mapper=kinds.get).array)
+
+
+def _nullable(dtype: Any) -> str:
+    """pandas' nullable type for NumPy's integers and bools."""
+    if dtype.kind == "b":
+        return "boolean"
+    return str(dtype.name.replace("int", "Int").replace("uI", "UI"))
+
+
+def _nullables() -> list[tuple[Any, Any]]:
+    """pandas' nullable types for Arrow's numbers and bools."""
+    import pandas as pd
+    import pyarrow as pa
+
+    names = ["Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64"]
+    kinds = [(pa.type_for_alias(name.lower()), getattr(pd, f"{name}Dtype")()) for name in names]
+    return [*kinds, (pa.bool_(), pd.BooleanDtype())]
