@@ -37,10 +37,11 @@ def time_bounds(
         while i < stop:
             t = times[i]
             if whole:
-                while t - times[start] > width:
+                now = np.uint64(t)
+                while now - np.uint64(times[start]) > width:
                     start += 1
                 if not edge:
-                    while t - times[start] == width:
+                    while now - np.uint64(times[start]) == width:
                         start += 1
             else:
                 oldest = t - width

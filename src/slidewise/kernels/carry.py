@@ -112,8 +112,8 @@ class Carry:
         newest = np.empty(groups, moments.dtype)
         newest[codes] = moments
         held = moments == newest[codes] if self._window.closed in ("right", "both") else np.zeros(m, np.bool_)
-        if moments.dtype == np.uint64:
-            return held, newest[codes] - moments <= width
+        if moments.dtype == np.int64:
+            return held, (newest[codes] - moments).view(np.uint64) <= width
         return held, moments >= newest[codes] - width
 
 

@@ -200,7 +200,7 @@ def _bounds(
         return starts, ends
     moments, width, edge = ticks(window, times)
     moments = moments if grouped is None else grouped.bring(moments)
-    whole = moments.dtype == np.uint64
+    whole = moments.dtype == np.int64
     if time_bounds(moments, offsets, width, whole, edge, left, starts, ends) >= 0:
         at = _first_backwards(moments, grouped)
         after, before = (_shown(times, i) for i in at)
@@ -228,7 +228,7 @@ def _first_backwards(moments: Array, grouped: Grouped | None) -> tuple[int, int]
 def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
     """Times as numbers, the window's width in the same unit, and whether rows exactly that old are in.
 
-    Whole times are unsigned, in the same order, so that the age of a row is exact at any distance.
+    The width of whole times is unsigned, as are the ages that it is compared with: exact at any distance.
     """
     edge = window.closed in ("both", "left") or window.last is None
     if times.valid is not None:
@@ -247,21 +247,17 @@ def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
             raise SlidewiseError(f"times holds {data[wrong]} at position {wrong}; times must be finite")
         if data.dtype == np.int64:
             whole = _FARTHEST if window.last is None else int(window.last)
-            return _unsigned(data), np.uint64(min(whole, _FARTHEST)), edge or whole != window.last
+            return data, np.uint64(min(whole, _FARTHEST)), edge or whole != window.last
         return data, float("inf") if window.last is None else float(window.last), edge
     if window.last is None:
-        return _unsigned(data), np.uint64(_FARTHEST), True
+        return data, np.uint64(_FARTHEST), True
     if not isinstance(window.last, Duration):
         raise WindowError(f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say")
     width, rest = divmod(window.last.ns, times.unit)
-    return _unsigned(data), np.uint64(min(width, _FARTHEST)), edge or rest > 0
+    return data, np.uint64(min(width, _FARTHEST)), edge or rest > 0
 
 
 _FARTHEST = 2**64 - 1
-
-
-def _unsigned(data: Array) -> Array:
-    return data.view(np.uint64) ^ np.uint64(1 << 63)
 
 
 def _shown(times: Column, i: int) -> Any:
