@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.kernels.jit import cached_jit, jit
+from slidewise.operators import sketches
 from slidewise.operators.hashing import NAN_WORD, NUMBER, hash64, key
 
 
@@ -43,30 +44,9 @@ def hashes(x: Any, seed: int) -> Any:
     return out
 
 
-@jit
-def _sigma(x: Any) -> Any:
-    if x == 1.0:
-        return math.inf
-    total, before, weight = x, -1.0, 1.0
-    while total != before:
-        x *= x
-        before = total
-        total += x * weight
-        weight *= 2.0
-    return total
-
-
-@jit
-def _tau(x: Any) -> Any:
-    if x == 0.0 or x == 1.0:
-        return 0.0
-    total, before, weight = 1.0 - x, -1.0, 1.0
-    while total != before:
-        x = math.sqrt(x)
-        before = total
-        weight /= 2.0
-        total -= (1.0 - x) ** 2 * weight
-    return total / 3.0
+# The estimator's own functions, compiled from the source that the interpreted sketch uses.
+_sigma: Any = jit(sketches._sigma)
+_tau: Any = jit(sketches._tau)
 
 
 @cached_jit

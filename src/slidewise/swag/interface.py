@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, UnsuitableOperatorError
 from slidewise.operators.equality import same, shown
@@ -30,8 +30,6 @@ class Swag(ABC):
     _lift: Callable[..., Any]
     _combine: Callable[[Any, Any], Any]
     _lower: Callable[[Any], Any]
-
-    NEEDS: ClassVar[str] = "any operator"
 
     def __init__(self, operator: Operator) -> None:
         if not isinstance(operator, Operator):

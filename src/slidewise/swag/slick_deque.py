@@ -29,8 +29,6 @@ class SlickDeque(Swag):
 
     __slots__ = ("_candidates", "_start", "_stop")
 
-    NEEDS = "a selective operator"
-
     _candidates: deque[tuple[int, Any]]  # position and state, the oldest first; each wins over those behind it
     _start: int
     _stop: int

@@ -29,8 +29,6 @@ class SubtractOnEvict(Swag):
 
     __slots__ = ("_exact", "_inverse", "_total", "_values")
 
-    NEEDS = "an exact inverse"
-
     _values: deque[Any]
     _total: Any
 
