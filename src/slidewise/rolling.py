@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
-
-if TYPE_CHECKING:
-    from slidewise.kernels.series import Column
-
-# What these give is of the input's own type, so times and text come back as what they were.
-_KEEPS_TYPE = ("max", "min", "first", "last", "argmax", "argmin", "m4")
-_ANY_TYPE = (*_KEEPS_TYPE, "count", "count_distinct", "collect", "maxcount", "mincount")
 
 
 def rolling(
@@ -48,6 +41,7 @@ def rolling(
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least)
     from slidewise.kernels.give_back import give_back
     from slidewise.kernels.series import check_lengths, read
+    from slidewise.kernels.typed import check_type, readied, restored
 
     series = values if isinstance(values, tuple) else (values,)
     fewest, most = op.arity()
@@ -59,29 +53,16 @@ def rolling(
     keys = None if by is None else read(by, "by")
     check_lengths(columns, {"times": when, "by": keys})
     for column, name in zip(columns, names, strict=True):
-        _check_type(op, column, name)
+        check_type(op, column, name)
 
-    if op.builtin and op.name == "collect":
-        columns = [column.as_objects() for column in columns]
+    columns = readied(op, columns)
 
     from slidewise.kernels.plan import answer
 
     fields, valid = answer(op, columns, window, when, keys)
-    if op.builtin and op.name in _KEEPS_TYPE:
-        fields = {name: columns[0].back(part) for name, part in fields.items()}
-    if op.builtin and op.name == "collect":
-        fields = {name: columns[0].lists(part) for name, part in fields.items()}
+    fields = restored(op, columns, fields)
     try:
         return give_back(series[0], fields, valid)
     except InputError as error:
         raise InputError(f"{op.name}: {error}") from error
 
-
-def _check_type(op: Operator, column: Column, name: str) -> None:
-    if op.builtin and op.name not in _ANY_TYPE:
-        if column.unit is not None:
-            raise InputError(f"{op.name} takes numbers, but {name} holds times; subtract a start from them first")
-        if column.is_object and op.name not in ("bloom", "countmin", "hyperloglog", "naive_bayes"):
-            raise InputError(f"{op.name} takes numbers, but {name} holds text or other objects")
-    if op.builtin and op.name in ("bool_and", "bool_or") and column.data.dtype != bool:
-        raise InputError(f"{op.name} takes True and False, but {name} holds {column.data.dtype}")

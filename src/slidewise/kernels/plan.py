@@ -32,39 +32,52 @@ def answer(
 ) -> tuple[dict[str, Array], Array | None]:
     """The fields of the answers by name, and which rows have one (None: all); `positions` name rows in errors."""
     m = len(columns[0])
-    valid = _all_valid(columns)
-    least = _at_least(op, window)
-    columns = [_as_numbers(op, column) for column in columns]
+    valid = all_valid(columns)
+    least = at_least(op, window)
+    columns = [as_numbers(op, column) for column in columns]
     rows = window.rows if times is None else None
     if times is None:
         rows = min(rows or m, max(m, 1))
     plain = rows is not None and keys is None and valid is None and window.closed == "right"
-    if plain and (least <= 1 or (op.builtin and op.name in _NEVER_RAISE)):
+    if plain and (least <= 1 or never_raises(op)):
         assert rows is not None
-        answers, counts = _plain_rows(op, columns, rows), None
+        answers = plain_rows(op, [column.data for column in columns], rows)
     else:
         grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
         starts, ends = _bounds(window, rows, times, grouped, m, positions)
         inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
-        if valid is not None:
-            present = valid if grouped is None else grouped.bring(valid)
-            inputs, starts, ends = _without_nulls(inputs, present, starts, ends)
-        counts = None
-        if valid is not None or window.closed in ("left", "neither") or least > 1:
-            counts = ends - starts
-        if counts is not None and least > 1:
-            starts = np.where(counts < least, ends, starts)
-        answers = _windows(op, inputs, starts, ends)
+        present = valid if grouped is None or valid is None else grouped.bring(valid)
+        answers = over_bounds(op, inputs, present, starts, ends, least, window.closed in ("left", "neither"))
         if grouped is not None:
             fields = [grouped.take_back(field) for field in answers.fields]
             answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
-            counts = None if counts is None else grouped.take_back(counts)
+        return named_fields(op, answers)
     ok = answers.valid
-    if least > 0 and (counts is not None or least > 1):
-        if counts is None:
-            counts = np.minimum(np.arange(1, m + 1), rows or m)
-        enough = counts >= least
+    if least > 1:
+        enough = np.minimum(np.arange(1, m + 1), rows) >= least
         ok = enough if ok is None else ok & enough
+    return named_fields(op, Answers(answers.fields, ok))
+
+
+def over_bounds(
+    op: Operator, inputs: list[Array], valid: Array | None, starts: Array, ends: Array, least: int, may_be_empty: bool
+) -> Answers:
+    """The answers over windows [starts, ends) of rows sorted by key; `valid` rows count, and `least` are needed."""
+    if valid is not None:
+        inputs, starts, ends = _without_nulls(inputs, valid, starts, ends)
+    counts = ends - starts if valid is not None or may_be_empty or least > 1 else None
+    if counts is not None and least > 1:
+        starts = np.where(counts < least, ends, starts)
+    answers = _windows(op, inputs, starts, ends)
+    if counts is None or least == 0:
+        return answers
+    enough = counts >= least
+    return Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
+
+
+def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Array | None]:
+    """The fields of the answers by name, and which rows have one."""
+    ok = answers.valid
     fields = answers.fields
     if op.builtin and op.name == "m4":
         if len(fields) == 1:
@@ -81,7 +94,12 @@ _OF_NUMBERS = (
 )
 
 
-def _as_numbers(op: Operator, column: Column) -> Column:
+def never_raises(op: Operator) -> bool:
+    """Whether rows that are too few can be answered and the answers dropped."""
+    return op.builtin and op.name in _NEVER_RAISE
+
+
+def as_numbers(op: Operator, column: Column) -> Column:
     """Bools as numbers, for operators that compute with them."""
     if op.builtin and op.name in _OF_NUMBERS and column.data.dtype == bool:
         return replace(column, data=column.data.astype(np.int64))
@@ -92,14 +110,14 @@ def _objects(values: list[Any]) -> Array:
     return np.array([*values, None], object)[:-1]
 
 
-def _at_least(op: Operator, window: Window) -> int:
+def at_least(op: Operator, window: Window) -> int:
     """How many rows an answer needs; counts, and lists of no rows, have one without any."""
     if window.at_least is not None:
         return window.at_least
     return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1
 
 
-def _all_valid(columns: list[Column]) -> Array | None:
+def all_valid(columns: list[Column]) -> Array | None:
     valid = None
     for column in columns:
         if column.valid is not None:
@@ -107,11 +125,10 @@ def _all_valid(columns: list[Column]) -> Array | None:
     return valid
 
 
-def _plain_rows(op: Operator, columns: list[Column], n: int) -> Answers:
+def plain_rows(op: Operator, inputs: list[Array], n: int) -> Answers:
     """The common case: one key, no nulls, the last n rows."""
-    inputs = [column.data for column in columns]
     special = op.builtin and op.name in ("count", "collect", *_SPECIAL)
-    kernel = None if special or any(column.is_object for column in columns) else compiled_kernel(op, inputs)
+    kernel = None if special or any(x.dtype == object for x in inputs) else compiled_kernel(op, inputs)
     if kernel is not None:
         return run_rows(op, kernel, inputs, n)
     m = len(inputs[0])

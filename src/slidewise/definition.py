@@ -1,0 +1,184 @@
+"""A definition is what the user asked for: keys, a time column, and named aggregates. Plain data; nothing here runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.operators.aggregate import Aggregate
+from slidewise.windows import Duration, Window
+
+Names = str | Iterable[str] | None
+
+
+class Definition:
+    """Keys (`by`), a time column (`on`), columns that order rows of equal time (`ties`), and aggregates by name."""
+
+    __slots__ = ("by", "columns", "on", "ties")
+
+    by: tuple[str, ...]
+    on: str | None
+    ties: tuple[str, ...]
+    columns: Mapping[str, Aggregate]
+
+    def __init__(
+        self,
+        by: Names = None,
+        on: str | None = None,
+        ties: Names = (),
+        columns: Mapping[str, Aggregate] | None = None,
+        **more: Aggregate,
+    ) -> None:
+        set_once = object.__setattr__
+        set_once(self, "by", _names("by", by))
+        set_once(self, "on", on)
+        set_once(self, "ties", _names("ties", ties))
+        set_once(self, "columns", _Columns(_aggregates(columns, more)))
+        if on is not None and not _is_name(on):
+            raise SlidewiseError(f"on= is the name of the time column, or None, not {on!r}")
+        if on is not None and on in self.by:
+            raise SlidewiseError(f"{on!r} is named both as a key and as the time; a row has one time and its own keys")
+        for name, aggregate in self.columns.items():
+            if name in (*self.by, on):
+                raise SlidewiseError(f"the aggregate {name!r} has the name of a key or of the time; choose another")
+            assert aggregate.window is not None
+            if on is None and aggregate.window.last is not None:
+                raise SlidewiseError(
+                    f"{name!r} is over {aggregate.window.last}, so the definition needs a time column: add on='ts', say"
+                )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that aggregates read, each once, in the order they are named."""
+        found: dict[str, None] = {}
+        for aggregate in self.columns.values():
+            found |= dict.fromkeys(aggregate.columns)
+            if aggregate.condition is not None:
+                found[aggregate.condition] = None
+        return tuple(found)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every column that the definition reads, each once."""
+        return tuple(dict.fromkeys((*self.by, *([] if self.on is None else [self.on]), *self.ties, *self.inputs)))
+
+    def fingerprint(self) -> str:
+        """A digest of all that stored state depends on: names, windows, operators and the layout of their state.
+
+        A user's operator counts by its name and `version=`, not by its code.
+        """
+        described = {
+            "by": self.by,
+            "on": self.on,
+            "ties": self.ties,
+            "columns": [[name, _described(aggregate)] for name, aggregate in self.columns.items()],
+        }
+        text = json.dumps(described, sort_keys=True, separators=(",", ":"), default=repr)
+        return blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def __setattr__(self, name: str, _value: Any) -> None:
+        raise SlidewiseError(f"a definition does not change; make a new one with another {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise SlidewiseError(f"a definition does not change; make a new one without {name!r}")
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.by, self.on, self.ties, dict(self.columns))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Definition):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.by, self.on, self.ties, tuple(self.columns.items())
+
+    def __repr__(self) -> str:
+        parts = [f"by={_shown(self.by)}"] if self.by else []
+        parts += [f"on={self.on!r}"] if self.on is not None else []
+        parts += [f"ties={_shown(self.ties)}"] if self.ties else []
+        plain = {name: a for name, a in self.columns.items() if name.isidentifier() and name not in _ARGUMENTS}
+        other = {name: a for name, a in self.columns.items() if name not in plain}
+        if list(self.columns) != [*other, *plain]:  # order counts, so none is written as an argument
+            plain, other = {}, dict(self.columns)
+        parts += [f"columns={{{', '.join(f'{name!r}: {a!r}' for name, a in other.items())}}}"] if other else []
+        parts += [f"{name}={a!r}" for name, a in plain.items()]
+        inside = "".join(f"\n    {part}," for part in parts)
+        return f"sw.{type(self).__name__}({inside}\n)"
+
+
+_ARGUMENTS = ("by", "on", "ties", "columns", "self")
+
+
+class _Columns(dict[str, Aggregate]):
+    """A dict that does not change."""
+
+    def _refuse(self, *_args: Any, **_named: Any) -> Any:
+        raise SlidewiseError("a definition does not change; make a new one with other columns")
+
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse  # type: ignore[assignment]
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _names(role: str, given: Names) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if not _is_name(name):
+            raise SlidewiseError(f"{role}= takes names of columns, not {name!r}")
+        if names.count(name) > 1:
+            raise SlidewiseError(f"{role}= names {name!r} {names.count(name)} times; name it once")
+    return names
+
+
+def _aggregates(columns: Mapping[str, Aggregate] | None, more: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
+    if columns is not None and not isinstance(columns, Mapping):
+        raise SlidewiseError(f"columns= is a dict of names and aggregates, not {columns!r}")
+    for name in more:
+        if columns and name in columns:
+            raise SlidewiseError(f"the aggregate {name!r} is given twice, in columns= and as an argument")
+    both = {**(columns or {}), **more}
+    if not both:
+        raise SlidewiseError("a definition needs an aggregate, such as peak=sw.max('temp').over('10 minutes')")
+    for name, aggregate in both.items():
+        if not _is_name(name):
+            raise SlidewiseError(f"an aggregate's name is text, not {name!r}")
+        if not isinstance(aggregate, Aggregate):
+            hint = did_you_mean(name, _ARGUMENTS) if _is_names(aggregate) else ""
+            raise SlidewiseError(
+                f"{name}={aggregate!r} is no aggregate, such as sw.max('temp').over('10 minutes'){hint}"
+            )
+        if aggregate.window is None:
+            raise SlidewiseError(f"{name}={aggregate!r} has no window; add .over('10 minutes') or .over(rows=100), say")
+    return both
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, str | list | tuple)
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    return repr(names[0]) if len(names) == 1 else repr(list(names))
+
+
+def _described(aggregate: Aggregate) -> Any:
+    op, window = aggregate.operator, aggregate.window
+    assert window is not None
+    kind = "builtin" if op.builtin else "user"
+    parameters = sorted((name, repr(value)) for name, value in op.parameters.items())
+    return [kind, op.name, op.version, op.state, parameters, aggregate.columns, aggregate.condition, _of(window)]
+
+
+def _of(window: Window) -> Any:
+    last = f"{window.last.ns} ns" if isinstance(window.last, Duration) else window.last
+    return [window.rows, last, window.closed, window.at_least]

@@ -1,0 +1,173 @@
+"""Definitions as plain dicts and as TOML, so that one can live in a file.
+
+A built-in operator is named as in `sw.`; a user's own by its import path, `"package.module:name"`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.operators import CATALOGUE
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.operator import Operator
+from slidewise.windows import Duration
+
+_BUILT_IN = {op.name: op for op in CATALOGUE}
+_TOP = ("by", "on", "ties", "columns")
+_COLUMN = ("operator", "parameters", "of", "where", "over", "rows", "closed", "at_least")
+
+
+def to_dict(definition: Definition) -> dict[str, Any]:
+    """The definition as a dict of text, numbers, lists and dicts."""
+    written: dict[str, Any] = {}
+    if definition.by:
+        written["by"] = list(definition.by)
+    if definition.on is not None:
+        written["on"] = definition.on
+    if definition.ties:
+        written["ties"] = list(definition.ties)
+    written["columns"] = {name: _aggregate_out(name, aggregate) for name, aggregate in definition.columns.items()}
+    return written
+
+
+def arguments_of(written: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the definition that `to_dict` wrote."""
+    if not isinstance(written, Mapping):
+        raise SlidewiseError(f"a written definition is a dict, not {written!r}")
+    _check_names(written, _TOP, "a definition")
+    columns = written.get("columns", {})
+    if not isinstance(columns, Mapping):
+        raise SlidewiseError(f"columns is a dict of aggregates by name, not {columns!r}")
+    return {
+        "by": written.get("by", ()),
+        "on": written.get("on"),
+        "ties": written.get("ties", ()),
+        "columns": {name: _aggregate_in(name, one) for name, one in columns.items()},
+    }
+
+
+def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
+    op, window = aggregate.operator, aggregate.window
+    assert window is not None
+    written: dict[str, Any] = {"operator": op.name if op.builtin else _import_path(name, op)}
+    if op.parameters:
+        written["parameters"] = dict(op.parameters)
+    written["of"] = list(aggregate.columns)
+    if aggregate.condition is not None:
+        written["where"] = aggregate.condition
+    if window.rows is not None:
+        written["rows"] = window.rows
+    elif window.last is None:
+        written["over"] = "all"
+    else:
+        written["over"] = str(window.last) if isinstance(window.last, Duration) else window.last
+    if window.closed != "right":
+        written["closed"] = window.closed
+    if window.at_least is not None:
+        written["at_least"] = window.at_least
+    return written
+
+
+def _aggregate_in(name: str, written: Any) -> Aggregate:
+    where = f"the column {name!r}"
+    if not isinstance(written, Mapping):
+        raise SlidewiseError(f"{where} is a dict with an operator and a window, not {written!r}")
+    _check_names(written, _COLUMN, where)
+    if "operator" not in written:
+        raise SlidewiseError(f"{where} names no operator; write operator = 'max', say")
+    of = written.get("of", [])
+    try:
+        op = _operator(written["operator"], written.get("parameters") or {})
+        aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
+        if "where" in written:
+            aggregate = aggregate.where(written["where"])
+        window = {key: written[key] for key in ("rows", "closed", "at_least") if key in written}
+        return aggregate.over(written.get("over"), **window)
+    except SlidewiseError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def _check_names(written: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for name in written:
+        if name not in known:
+            raise SlidewiseError(f"{where} has no {name!r}; it has {', '.join(known)}{did_you_mean(str(name), known)}")
+
+
+def _operator(name: Any, parameters: Mapping[str, Any]) -> Operator:
+    if not isinstance(name, str):
+        raise SlidewiseError(f"an operator is written as text, such as 'max' or 'package.module:name', not {name!r}")
+    if ":" not in name:
+        if name not in _BUILT_IN:
+            raise SlidewiseError(
+                f"there is no operator {name!r}; a user's own is written 'package.module:name'"
+                + did_you_mean(name, _BUILT_IN)
+            )
+        op = _BUILT_IN[name]
+        return op(**parameters) if parameters else op
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SlidewiseError(f"the operator {name!r} cannot be imported: {error}") from error
+    if not isinstance(found, Operator):
+        raise SlidewiseError(f"{name!r} is no operator but a {type(found).__name__}; write where sw.operator put it")
+    return found
+
+
+def _import_path(name: str, op: Operator) -> str:
+    """Where a user's operator can be imported from: the module of one of its functions, under a name of its own."""
+    modules = dict.fromkeys(getattr(f, "__module__", None) for f in (op.combine, op.lift, op.lower))
+    for module in modules:
+        if module is None or module == "__main__" or module not in sys.modules:
+            continue
+        for attribute, value in vars(sys.modules[module]).items():
+            if value is op:
+                return f"{module}:{attribute}"
+    raise SlidewiseError(
+        f"{name!r} uses the operator {op.name!r}, which has no name in a module that can be imported; assign it to a "
+        "name at the top of a module, in the module that defines its functions, and import it from there"
+    )
+
+
+def to_toml(definition: Definition) -> str:
+    """The definition as TOML."""
+    written = to_dict(definition)
+    lines = [f"{key} = {_value(value)}" for key, value in written.items() if key != "columns"]
+    for name, column in written["columns"].items():
+        lines += ["", f"[columns.{_text(name)}]"]
+        lines += [f"{key} = {_value(value)}" for key, value in column.items()]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def from_toml_text(text: str) -> dict[str, Any]:
+    """What TOML says, as a dict."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SlidewiseError(f"the definition is no valid TOML: {error}") from error
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_text(key)} = {_value(one)}' for key, one in value.items())}}}"
+    raise SlidewiseError(f"TOML cannot hold {value!r} ({type(value).__name__}); use to_dict")
+
+
+def _text(text: str) -> str:
+    """Text between quotes; JSON's escapes are TOML's, but for one character that JSON lets stand."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
