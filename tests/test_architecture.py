@@ -12,7 +12,10 @@ import slidewise
 PACKAGE = Path(slidewise.__file__).parent
 
 # Each room may import from those after it, and from nothing before it.
-ORDER = ["__main__", "cli", "tour", "rolling", "compiling", "kernels", "swag", "operators", "windows", "errors"]
+ORDER = [
+    *("__main__", "cli", "tour", "sliding", "live", "tables", "rolling", "compiling", "written", "choosing"),
+    *("definition", "kernels", "swag", "operators", "windows", "errors"),
+]
 
 
 def imports_of(path: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """Slidewise: sliding-window aggregates, exact at every event, for any associative operator."""
 
+from slidewise.choosing import choose
 from slidewise.compiling import compiled
 from slidewise.errors import (
     EmptyWindowError,
@@ -47,6 +48,7 @@ from slidewise.operators import (
 )
 from slidewise.operators.table import operators_table
 from slidewise.rolling import rolling
+from slidewise.sliding import Sliding
 from slidewise.swag import (
     Amta,
     BInt,
@@ -79,6 +81,7 @@ __all__ = [
     "Recalc",
     "SlickDeque",
     "SlidewiseError",
+    "Sliding",
     "SubtractOnEvict",
     "SumOverflowError",
     "TimeOrderError",
@@ -93,6 +96,7 @@ __all__ = [
     "bool_and",
     "bool_or",
     "check_laws",
+    "choose",
     "collect",
     "compiled",
     "correlation",

@@ -65,6 +65,13 @@ class Definition:
         """Every column that the definition reads, each once."""
         return tuple(dict.fromkeys((*self.by, *([] if self.on is None else [self.on]), *self.ties, *self.inputs)))
 
+    @property
+    def ordering(self) -> tuple[str, ...]:
+        """The columns that order rows of equal time: `ties`, what is aggregated, and last the conditions."""
+        aggregated = [name for aggregate in self.columns.values() for name in aggregate.columns]
+        conditions = [a.condition for a in self.columns.values() if a.condition is not None]
+        return tuple(dict.fromkeys((*self.ties, *aggregated, *conditions)))
+
     def fingerprint(self) -> str:
         """A digest of all that stored state depends on: names, windows, operators and the layout of their state.
 

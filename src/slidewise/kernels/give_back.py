@@ -24,7 +24,7 @@ def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
         return _as_pandas(like, fields, valid)
     import pyarrow as pa
 
-    array = _as_arrow(fields, valid)
+    array = as_arrow_array(fields, valid)
     if kind == "polars":
         import polars as pl
 
@@ -55,7 +55,7 @@ def _to_numpy(part: Array) -> Array:
     return part if isinstance(part, np.ndarray) else part.to_numpy(zero_copy_only=False)
 
 
-def _as_arrow(fields: dict[str, Array], valid: Array | None) -> Any:
+def as_arrow_array(fields: dict[str, Array], valid: Array | None) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
@@ -98,10 +98,10 @@ def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
         part = part.copy()
         part[~valid] = np.nan if part.dtype.kind == "f" else None
         return series(part)
-    array = _as_arrow(fields, valid)
+    array = as_arrow_array(fields, valid)
     if isinstance(like.dtype, pd.ArrowDtype):
         return series(pd.array(array, dtype=pd.ArrowDtype(array.type)))
-    kinds = {} if isinstance(like.dtype, np.dtype) else dict(_nullables())
+    kinds = {} if isinstance(like.dtype, np.dtype) else dict(nullables())
     return series(array.to_pandas(types_mapper=kinds.get).array)
 
 
@@ -112,7 +112,7 @@ def _nullable(dtype: Any) -> str:
     return str(dtype.name.replace("int", "Int").replace("uI", "UI"))
 
 
-def _nullables() -> list[tuple[Any, Any]]:
+def nullables() -> list[tuple[Any, Any]]:
     """pandas' nullable types for Arrow's numbers and bools."""
     import pandas as pd
     import pyarrow as pa

@@ -18,7 +18,7 @@ _HASHES = ("bloom", "countmin", "hyperloglog", "naive_bayes")
 
 def check_type(op: Operator, column: Column, name: str) -> None:
     """Refuse a column that a built-in operator cannot aggregate; `name` is what the error calls it."""
-    if not op.builtin:
+    if not op.builtin or (column.is_object and (column.valid is not None and not column.valid.any())):
         return
     if op.name not in _ANY_TYPE:
         if column.unit is not None:

@@ -1,0 +1,1 @@
+"""Definitions one event at a time, with state that survives."""

@@ -1,0 +1,133 @@
+"""`push_many` where events wait: those that are due come out as a table, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from slidewise.errors import InputError
+from slidewise.live.batch_kernels import as_arrays, evaluate
+from slidewise.live.incoming import CannotJoinError, Incoming
+from slidewise.live.live import Live
+from slidewise.live.waiting import Event, Waiting
+from slidewise.tables.arrange import arrange, order_peers
+from slidewise.tables.frames import Frame, frame_of
+
+Array = Any
+_FEW = 500  # events that go one by one, since the kernels would not pay
+
+
+def push_waiting(live: Live, frame: Frame) -> Any:
+    """Take in a batch, and give the events that are due after it; late ones are dropped and counted."""
+    waiting = live.waiting
+    assert waiting is not None
+    incoming = Incoming(live, frame)
+    late, newest = _late(live, waiting, incoming)
+    kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
+    through = None
+    if live.callback is None and kept.count >= _FEW:
+        try:
+            through = _through_kernels(live, waiting, kept, newest)
+        except CannotJoinError:
+            pass
+    events = [] if through is not None else _events(waiting, kept)
+    live.events += incoming.count
+    live.dropped += int(late.sum())
+    live.newest = newest
+    live.clock.kind = incoming.kind if incoming.count else live.clock.kind
+    if through is not None:
+        table, commit = through
+        commit()
+        return frame.like(table)
+    for event in events:
+        waiting.add(event)
+    if newest is not None:
+        live.release(waiting.due(newest))
+    return frame.like(_as_table(live, kept, live.deliver()))
+
+
+def _late(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
+    """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
+    newest = live.newest
+    late = np.zeros(incoming.count, np.bool_)
+    for i, time in enumerate(incoming.times.tolist()):
+        late[i] = newest is not None and waiting.is_late(time, newest)
+        newest = time if newest is None or time > newest else newest
+    return late, newest
+
+
+def _events(waiting: Waiting, incoming: Incoming) -> list[Event]:
+    keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
+    rows = incoming.frame.arrow().to_pylist()
+    return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
+
+
+def _through_kernels(
+    live: Live, waiting: Waiting, incoming: Incoming, newest: Any
+) -> tuple[Any, Callable[[], None]]:
+    import pyarrow as pa
+
+    table = incoming.frame.arrow()
+    if len(waiting):
+        try:
+            before = pa.Table.from_pylist([event.row for event in waiting], schema=table.schema)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise CannotJoinError from error
+        table = pa.concat_tables([before, table])
+        incoming = Incoming(live, frame_of(table))
+    if incoming.times.dtype == object:
+        raise CannotJoinError
+    due = incoming.times < newest - waiting.bound
+    stay = Incoming(live, frame_of(table.filter(pa.array(~due))))
+    events = _events(waiting, stay)
+    table = table.filter(pa.array(due))
+    order = _order(live, Incoming(live, frame_of(table)))
+    batch = Incoming(live, frame_of(table.take(order)))
+    answers, commit = evaluate(batch, peers=True)
+    result = batch.frame.added(answers)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    times = batch.times[place] if batch.count else np.zeros(0)
+    result = result.take(place[np.argsort(times, kind="stable")])
+
+    def commit_all() -> None:
+        commit()
+        waiting.all()
+        for event in events:
+            waiting.add(event)
+
+    return result, commit_all
+
+
+def _order(live: Live, incoming: Incoming) -> Array:
+    """The rows by key and time, those of equal time as the definition orders them."""
+    if not incoming.count:
+        return np.zeros(0, np.int64)
+    groups = len(incoming.keys)
+    arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
+    columns = [(name, incoming.column(name)) for name in live.definition.ordering]
+    arranged = order_peers(arranged, arranged.bring(incoming.times), columns)
+    return arranged.bring(np.arange(incoming.count))
+
+
+def _as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
+    """Answered events as a table of the batch's columns, and the aggregates behind them."""
+    import pyarrow as pa
+
+    schema = incoming.frame.arrow().schema
+    try:
+        table = pa.Table.from_pylist(rows, schema=schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InputError(f"events that waited do not fit the columns of this batch: {error}") from error
+    found = {}
+    for spec in live.specs:
+        types = [incoming.kind_of(name) for name in spec.columns]
+        part = [[row[one.name] for one in spec.members] for row in rows]
+        found |= {one.name: a for one, a in zip(spec.members, as_arrays(spec, types, part), strict=True)}
+    for name in live.definition.columns:
+        table = table.append_column(name, found[name])
+    return table
+
+

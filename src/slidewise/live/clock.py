@@ -1,0 +1,97 @@
+"""Times as numbers: nanoseconds since 1970 where they are datetimes, themselves where they are numbers."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from numbers import Integral, Real
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, WindowError
+from slidewise.operators.hashing import plain
+from slidewise.windows import Duration
+
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMPY_UNITS = {"s": 10**9, "ms": 10**6, "us": 1_000, "ns": 1}
+
+# What a time is. Datetimes with a zone and without one cannot be compared, so a stream has the one or the other.
+NUMBER, NAIVE, ZONED = "numbers", "datetimes without a zone", "datetimes with a zone"
+
+
+class Clock:
+    """Reads the times of a stream, which are all of one kind, as numbers."""
+
+    __slots__ = ("_definition", "kind")
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self.kind: str | None = None
+
+    def read(self, time: Any) -> tuple[Any, str]:
+        """A time as a number, and its kind; nothing is remembered before `settle`."""
+        if type(time) is datetime:
+            zoned = time.tzinfo is not None
+            age = time - (_EPOCH_UTC if zoned else _EPOCH)
+            number: Any = (age.days * 86_400 + age.seconds) * 1_000_000_000 + age.microseconds * 1_000
+            kind = ZONED if zoned else NAIVE
+        elif type(time) is int:
+            number, kind = time, NUMBER
+        else:
+            number, kind = self._other(time)
+        if kind is not self.kind:
+            self.check(kind, time)
+        return number, kind
+
+    def _other(self, time: Any) -> tuple[Any, str]:
+        if time is None or time != time:
+            raise InputError(
+                f"the event's time {self._definition.on!r} is {time!r}; every event needs a time, so leave it out or "
+                "fill it in"
+            )
+        if hasattr(time, "dtype") and time.dtype.kind == "M":
+            import numpy as np
+
+            unit, count = np.datetime_data(time.dtype)
+            if unit not in _NUMPY_UNITS:
+                time, unit, count = time.astype("M8[s]"), "s", 1
+            return int(time.astype(np.int64)) * count * _NUMPY_UNITS[unit], NAIVE
+        if isinstance(time, datetime):
+            if hasattr(time, "value"):  # pandas' Timestamp, which knows nanoseconds
+                return int(time.value), NAIVE if time.tzinfo is None else ZONED
+            return self.read(datetime.combine(time.date(), time.timetz()))
+        if isinstance(time, date):
+            return (time.toordinal() - _EPOCH.toordinal()) * 86_400_000_000_000, NAIVE
+        time = plain(time)
+        if isinstance(time, Real) and not isinstance(time, bool) and math.isfinite(time):
+            return (int(time) if isinstance(time, Integral) else float(time)), NUMBER
+        raise InputError(
+            f"the event's time {self._definition.on!r} is {time!r}, which is no datetime, date or finite number"
+        )
+
+    def check(self, kind: str, time: Any) -> None:
+        """Refuse a kind of time that differs from the stream's, or that the definition's windows do not go with."""
+        if self.kind is not None:
+            if kind != self.kind:
+                raise InputError(f"the time {time!r} is one of {kind}, but the stream's times are {self.kind}")
+            return
+        for name, aggregate in self._definition.columns.items():
+            last = None if aggregate.window is None else aggregate.window.last
+            if isinstance(last, Duration) and kind == NUMBER:
+                raise WindowError(f"times are numbers, but {name!r} is over {last}; give its window as a number")
+            if isinstance(last, int | float) and kind != NUMBER:
+                raise WindowError(
+                    f"times are datetimes, but {name!r} is over the number {last!r}; write it as '10 minutes', say"
+                )
+
+    def shown(self, number: Any) -> Any:
+        """A number as the time that it stands for, for people to read."""
+        if self.kind == NUMBER or self.kind is None:
+            return number
+        try:
+            time = (_EPOCH_UTC if self.kind == ZONED else _EPOCH) + timedelta(microseconds=number // 1_000)
+        except OverflowError:
+            return f"{number} ns after 1970"
+        rest = number % 1_000
+        return f"{time}{f' and {rest} ns' if rest else ''}"

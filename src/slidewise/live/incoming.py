@@ -1,0 +1,189 @@
+"""A batch of events on its way into a live definition: its keys, times and columns, and the rows already there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.errors import InputError
+from slidewise.kernels.bounds import Grouped
+from slidewise.kernels.jit import cached_jit
+from slidewise.kernels.series import Column, read
+from slidewise.live.clock import NAIVE, NUMBER, ZONED
+from slidewise.live.live import Live, Track, canonical
+from slidewise.tables.arrange import as_arrow, key_codes
+from slidewise.tables.evaluate import arrow_type, time_column
+
+if TYPE_CHECKING:
+    from slidewise.tables.frames import Frame
+
+Array = Any
+
+
+class CannotJoinError(Exception):
+    """The batch and the rows already there have no array in common; events go in one by one then."""
+
+
+class Incoming:
+    """A batch's rows, with a small number for each key of the batch."""
+
+    def __init__(self, live: Live, frame: Frame) -> None:
+        self.live = live
+        self.frame = frame
+        self.count = len(frame)
+        self._columns: dict[str, Column] = {}
+        self.times, self.kind = self._read_times()
+        codes, _ = key_codes([(name, frame.column(name)) for name in live.definition.by])
+        if codes is None:
+            codes = np.zeros(self.count, np.int64)
+        _, first, self.codes = np.unique(codes, return_index=True, return_inverse=True)
+        self.keys = self._keys_at(first)
+        self.tracks = [live.tracks.get(key) or Track(live.specs) for key in self.keys]
+
+    def column(self, name: str) -> Column:
+        if name not in self._columns:
+            self._columns[name] = read(self.frame.column(name), repr(name))
+        return self._columns[name]
+
+    def kind_of(self, name: str) -> Any:
+        """A column's Arrow type."""
+        return arrow_type(self.frame.column(name))
+
+    def _read_times(self) -> tuple[Array, str | None]:
+        """Times as the clock counts them, and their kind."""
+        on = self.live.definition.on
+        if on is None:
+            return None, None
+        column = time_column(on, self.column(on))
+        if column.unit is None:
+            kind, times = NUMBER, column.data
+        else:
+            kind = ZONED if getattr(column.arrow, "tz", None) else NAIVE
+            far = np.iinfo(np.int64).max // column.unit
+            fits = not self.count or (column.data.min() >= -far and column.data.max() <= far)
+            times = column.data * column.unit if fits else column.data.astype(object) * column.unit
+        if self.count:
+            self.live.clock.check(kind, self.live.clock.shown(times[0]))
+        return times, kind
+
+    def _keys_at(self, rows: Array) -> list[Any]:
+        names = self.live.definition.by
+        parts = [as_arrow(self.frame.column(name)).take(rows).to_pylist() for name in names]
+        keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
+        if len(names) == 1:
+            return keys[0]
+        return [tuple(key) for key in zip(*keys, strict=True)] if names else [()] * len(rows)
+
+    def newest(self) -> Array:
+        """The newest time of each key before this batch; the least possible where there was none."""
+        nows = [track.now for track in self.tracks]
+        kind = self.times.dtype
+        if kind == object or any(now is not None and type(now) is not kind.type(0).item().__class__ for now in nows):
+            raise CannotJoinError
+        least: Any = np.iinfo(np.int64).min if kind == np.int64 else -np.inf
+        try:
+            return np.array([least if now is None else now for now in nows], kind)
+        except OverflowError:
+            raise CannotJoinError from None
+
+    def late(self) -> Array:
+        """Which rows lie before an earlier one of their key."""
+        found = np.zeros(self.count, np.bool_)
+        if self.times is None:
+            return found
+        try:
+            _mark_late(self.codes, self.times, self.newest(), found)
+        except CannotJoinError:
+            newest = [track.now for track in self.tracks]
+            for i, (k, time) in enumerate(zip(self.codes.tolist(), self.times.tolist(), strict=True)):
+                found[i] = newest[k] is not None and time < newest[k]
+                newest[k] = newest[k] if found[i] else time
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as dicts of what the definition reads."""
+        import pyarrow as pa
+
+        definition = self.live.definition
+        names = [name for name in definition.needs if name not in definition.by and name != definition.on]
+        if not names:
+            return [{}] * self.count
+        found: list[dict[str, Any]] = pa.table([as_arrow(self.frame.column(name)) for name in names], names).to_pylist()
+        return found
+
+    def numbers(self) -> Array:
+        """Each row's number in its key, counting on from the rows before this batch."""
+        base = np.array([track.count for track in self.tracks], np.int64)
+        grouped = Grouped(self.codes, len(self.tracks))
+        return base[self.codes] + grouped.places - grouped.offsets[self.codes]
+
+
+@cached_jit
+def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
+    for i in range(len(codes)):
+        k = codes[i]
+        if times[i] < newest[k]:
+            late[i] = True
+        else:
+            newest[k] = times[i]
+
+
+def there(panes: list[Any]) -> tuple[list[int], list[Array]]:
+    """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
+    parts = [pane.frozen if pane.frozen is not None else _arrays(pane.all_rows()) for pane in panes if pane.held()]
+    return [pane.held() for pane in panes], [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def _arrays(rows: list[Any]) -> list[Array]:
+    columns = zip(*rows, strict=True)
+    return [
+        np.array(column) if {*map(type, column)} <= {int, float} or {*map(type, column)} == {bool} else objects(column)
+        for column in columns
+    ]
+
+
+def objects(values: Any) -> Array:
+    """An array of these very objects."""
+    return np.array([*values, None], object)[:-1]
+
+
+def joined(old: Array | None, column: Column) -> Array:
+    """Arguments of rows already there, and then a column of the batch, as one array."""
+    new = column.data
+    if old is None:
+        return new
+    if column.unit is not None and new.dtype != object:
+        return np.concatenate([_ticks(old.tolist(), column), new])
+    if new.dtype == object:
+        return np.concatenate([objects(old.tolist()), new])
+    if old.dtype.kind not in "ifb" or (old.dtype.kind == "b") != (new.dtype.kind == "b"):
+        raise CannotJoinError
+    return np.concatenate([old, new])
+
+
+def _ticks(old: list[Any], column: Column) -> Array:
+    import pyarrow as pa
+
+    kind = _time_type(column)
+    try:
+        return read(pa.array(old, kind), "the rows before").data
+    except (pa.ArrowInvalid, pa.ArrowTypeError, InputError, OverflowError) as error:
+        raise CannotJoinError from error
+
+
+def as_python(column: Column, data: Array) -> Array:
+    """Values of a column as an array whose `tolist` gives what `push` would have been given."""
+    if column.unit is None or data.dtype == object:
+        return data
+    import pyarrow as pa
+
+    kind = _time_type(column)
+    wide = pa.int32() if getattr(kind, "bit_width", 64) == 32 else pa.int64()
+    return objects(pa.array(data).cast(wide).cast(kind).to_pylist())
+
+
+def _time_type(column: Column) -> Any:
+    import pyarrow as pa
+
+    return column.arrow or pa.timestamp({1: "ns", 1_000: "us", 1_000_000: "ms"}.get(column.unit or 0, "s"))

@@ -1,0 +1,277 @@
+"""A definition at work on live events: state per key, an answer per event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, SlidewiseError, TimeOrderError
+from slidewise.live.clock import Clock
+from slidewise.live.pane import new_pane
+from slidewise.live.spec import PLAIN, Spec, specs_of
+from slidewise.live.waiting import Event, Waiting, wait_of
+from slidewise.operators.hashing import plain
+
+Answered = Callable[[dict[str, Any]], Any]
+
+
+class Stats(NamedTuple):
+    """What became of the events so far: `events` came in, and each was answered, or dropped as late, or waits."""
+
+    events: int
+    answered: int
+    late: int
+    waiting: int
+    failed: int
+    keys: int
+
+
+class Track:
+    """What is kept of one key: its newest time, how many rows it has had, and a pane per aggregate."""
+
+    __slots__ = ("count", "now", "panes")
+
+    def __init__(self, specs: list[Spec]) -> None:
+        self.now: Any = None
+        self.count = 0
+        self.panes = [new_pane(spec) for spec in specs]
+
+
+class Live:
+    """A definition fed event by event. Made by `definition.live()`.
+
+    Feed it: `push(row)` one event, `push_many(table)` a batch, `flush()` answers what waits.
+    Ask it: `stats`, `len()` for the number of keys.
+    Keep it small, and keep it: `forget(before=...)` drops idle keys, `snapshot()` stores it all in bytes.
+    """
+
+    def __init__(
+        self, definition: Definition, *, late: str = "error", answered: Answered | None = None, spikes: bool = False
+    ) -> None:
+        self.definition = definition
+        self.late = late
+        self.spikes = spikes
+        has_time = definition.on is not None
+        bound = wait_of(late, has_time)
+        if answered is not None and bound is None:
+            raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
+        self.specs = specs_of(definition, spikes)
+        self._names = [one.name for spec in self.specs for one in spec.members]
+        self._shuffled = self._names != list(definition.columns)
+        self.clock = Clock(definition)
+        self.waiting = None if bound is None else Waiting(definition, self.specs, bound)
+        self.tracks: dict[Any, Track] = {}
+        self.newest: Any = None
+        self.events = self.answers = self.dropped = self.failed = 0
+        self.effort = 0.0  # what batches through kernels have cost, see batch.by_kernels
+        self._ready: list[dict[str, Any]] = []
+        self.callback = answered
+        self._one_key = definition.by[0] if len(definition.by) == 1 else None
+
+    def push(self, row: Mapping[str, Any]) -> Any:
+        """Take in one event, a dict of its columns.
+
+        Gives the aggregates as of this event, by name; None where it came too late and `late="drop"`. Where
+        `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first. An error leaves
+        everything as it was.
+        """
+        try:
+            key = self._key(row)
+            time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
+        except KeyError as error:
+            raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
+        except TypeError:
+            if isinstance(row, Mapping):
+                raise
+            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}") from None
+        if self.waiting is not None:
+            return self._wait(row, key, time, kind)
+        track = self.tracks.get(key)
+        if track is None:
+            track = Track(self.specs)
+        elif time is not None and time < track.now:
+            return self._late(key, time, track)
+        values: list[Any] = []
+        number = track.count
+        at = 0
+        try:
+            for pane in track.panes:
+                spec = pane.spec
+                values += pane.push(number if spec.numbered else time, spec.arguments(row))
+                at += 1
+        except BaseException as error:
+            self._undo(track, at, error)
+            raise
+        track.now = time
+        track.count = number + 1
+        self.tracks[key] = track
+        self.clock.kind = kind
+        self.events += 1
+        self.answers += 1
+        return self._named(values)
+
+    def _named(self, values: list[Any]) -> dict[str, Any]:
+        """Answers by name, in the definition's order."""
+        answers = dict(zip(self._names, values, strict=True))
+        return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
+
+    def _undo(self, track: Track, at: int, error: BaseException) -> None:
+        """Take back what the panes up to `at` have taken in."""
+        if isinstance(error, SlidewiseError):
+            error.add_note(f"in {self.specs[at].members[0].name!r}; the event was not taken in")
+        for pane in track.panes[: at + 1]:
+            pane.undo()
+
+    def _late(self, key: Any, time: Any, track: Track) -> None:
+        if self.late == "drop":
+            self.events += 1
+            self.dropped += 1
+            return
+        shown = f" of the key {key!r}" if self.definition.by else ""
+        raise TimeOrderError(
+            f"the event's time {self.clock.shown(time)} lies before {self.clock.shown(track.now)}, the newest"
+            f"{shown}; sort the events, or use live(late='drop') or live(late='wait:10s')"
+        )
+
+    def _key(self, row: Mapping[str, Any]) -> Any:
+        if self._one_key is not None:
+            key = row[self._one_key]
+            return key if type(key) in _SIMPLE else canonical(key, self._one_key)
+        return tuple([canonical(row[name], name) for name in self.definition.by])
+
+    def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[dict[str, Any]]:
+        waiting = self.waiting
+        assert waiting is not None
+        if self.newest is not None and waiting.is_late(time, self.newest):
+            self.events += 1
+            self.dropped += 1
+            return self.deliver()
+        waiting.add(waiting.event(row, key, time))
+        self.clock.kind = kind
+        self.events += 1
+        if self.newest is None or time > self.newest:
+            self.newest = time
+        self.release(waiting.due(self.newest))
+        return self.deliver()
+
+    def release(self, groups: list[list[Event]]) -> None:
+        """Answer groups of events of equal key and time; the answers are ready for the next delivery."""
+        for i, peers in enumerate(groups):
+            try:
+                answers = self._answer_peers(peers)
+            except BaseException as error:
+                assert self.waiting is not None
+                self.failed += len(peers)
+                for group in groups[i + 1 :]:
+                    for event in group:
+                        self.waiting.add(event)
+                error.add_note(
+                    f"{len(peers)} waiting events of time {self.clock.shown(peers[0].time)} were left out, see "
+                    "stats.failed; those after them still wait"
+                )
+                raise
+            self._ready += answers
+
+    def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
+        key, time = peers[0].key, peers[0].time
+        track = self.tracks.get(key) or Track(self.specs)
+        found = []
+        at = 0
+        try:
+            for at, (spec, pane) in enumerate(zip(self.specs, track.panes, strict=True)):
+                places = range(track.count, track.count + len(peers)) if spec.numbered else [time] * len(peers)
+                rows = [(place, event.arguments[at]) for place, event in zip(places, peers, strict=True)]
+                found.append(pane.push_peers(rows))
+        except BaseException:
+            for pane in track.panes[: at + 1]:
+                pane.undo()
+            raise
+        track.now = time
+        track.count += len(peers)
+        self.tracks[key] = track
+        self.answers += len(peers)
+        rows = {}
+        for event, *values in zip(peers, *found, strict=True):
+            rows[event.number] = {**event.row, **self._named([value for part in values for value in part])}
+        return [rows[number] for number in sorted(rows)]
+
+    def deliver(self) -> list[dict[str, Any]]:
+        """The answers that are ready, unless a callback takes them one by one."""
+        ready, self._ready = self._ready, []
+        if self.callback is None:
+            return ready
+        while ready:
+            try:
+                self.callback(ready[0])
+            except BaseException:
+                self._ready = ready
+                raise
+            del ready[0]
+        return []
+
+    def flush(self) -> list[dict[str, Any]]:
+        """Answer all events that wait, as if time had moved past them; earlier ones that come now are late."""
+        if self.waiting is None:
+            raise SlidewiseError("flush answers events that wait, and only live(late='wait:...') lets them wait")
+        self.waiting.flushed = self.newest
+        self.release(self.waiting.all())
+        return self.deliver()
+
+    def push_many(self, table: Any) -> Any:
+        """Take in a table of events at the speed of kernels: the answers of pushing its rows one after the other.
+
+        Gives the table with a column per aggregate, less the rows dropped as late. Where `late="wait:..."`, it gives
+        the events that are due now, oldest first. An error leaves everything as it was.
+        """
+        from slidewise.live.batch import push_many
+
+        return push_many(self, table)
+
+    def forget(self, before: Any) -> int:
+        """Drop the keys whose newest time lies before this one; how many they were. Their next event starts anew."""
+        if self.definition.on is None:
+            raise SlidewiseError("forget goes by time, and this definition has no time column")
+        time, _ = self.clock.read(before)
+        idle = [key for key, track in self.tracks.items() if track.now < time]
+        for key in idle:
+            del self.tracks[key]
+        return len(idle)
+
+    @property
+    def stats(self) -> Stats:
+        """What became of the events so far."""
+        waiting = 0 if self.waiting is None else len(self.waiting)
+        return Stats(self.events, self.answers, self.dropped, waiting, self.failed, len(self.tracks))
+
+    def snapshot(self) -> bytes:
+        """All state as bytes: versioned, checksummed, and bound to the definition. `definition.restore` reads them."""
+        from slidewise.live.snapshot import snapshot
+
+        return snapshot(self)
+
+    def __len__(self) -> int:
+        """The number of keys."""
+        return len(self.tracks)
+
+    def __repr__(self) -> str:
+        return f"<Live of {len(self)} keys, {self.events} events, late={self.late!r}>"
+
+
+_SIMPLE = frozenset((str, int, bytes, type(None)))
+
+
+def canonical(key: Any, name: str) -> Any:
+    """A key as a value that equals itself: one NaN, one zero, no NumPy."""
+    if type(key) not in PLAIN:
+        key = plain(key)
+    if isinstance(key, float):
+        return _NAN if key != key else key + 0.0
+    try:
+        hash(key)
+    except TypeError as error:
+        raise InputError(f"the key {name!r} is {key!r}, which cannot be a key; use text or a number") from error
+    return key
+
+
+_NAN = float("nan")

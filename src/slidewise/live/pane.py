@@ -1,0 +1,264 @@
+"""One window under one key: the rows that it holds, and a SWAG for each operator that runs over them.
+
+A row is a tuple of its place and its arguments. The rows are kept beside the SWAGs because they say when to evict, and
+because batches run through kernels, which begin with rows. After a batch a pane holds its rows as arrays only, and
+builds its SWAGs when the next single event comes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from slidewise.live.spec import Spec
+
+Row = tuple[Any, ...]
+
+
+class Pane:
+    """A window that is closed on the right: a row is in its own answer."""
+
+    __slots__ = ("added", "frozen", "gone", "rows", "spec", "swags")
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.swags: list[Any] = [one.algorithm(one.operator) for one in spec.members]  # type: ignore[misc]
+        self.rows: deque[Row] = deque()
+        self.frozen: Any = None  # arrays: places, and one for each argument
+        self.added = 0
+        self.gone: list[Row] | None = None
+
+    def push(self, place: Any, arguments: Row | None) -> list[Any]:
+        """Take in a row, drop those too old for it, and answer; `undo` takes it back until the next push."""
+        self.begin()
+        return self.take(place, arguments)
+
+    def begin(self) -> None:
+        """From here on `undo` takes back."""
+        self.added = 0
+        self.gone = None
+        if self.frozen is not None:
+            self.thaw()
+
+    def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
+        """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
+        self.begin()
+        answers = [self.take(place, arguments) for place, arguments in peers]
+        return answers if self.spec.numbered else answers[-1:] * len(answers)
+
+    def take(self, place: Any, arguments: Row | None) -> list[Any]:
+        """Take in one more row after `begin`."""
+        rows, spec = self.rows, self.spec
+        if arguments is not None:
+            for swag in self.swags:
+                swag.insert(*arguments)
+            rows.append((place, *arguments))
+            self.added += 1
+        cut = place - spec.whole if type(place) is int else spec.cut(place)
+        if rows and rows[0][0] < cut:
+            self._evict(cut)
+        return self._answers()
+
+    def _answers(self) -> list[Any]:
+        n = len(self.rows)
+        members = self.spec.members
+        return [swag.query() if n >= one.least else None for swag, one in zip(self.swags, members, strict=True)]
+
+    def _evict(self, cut: Any) -> None:
+        rows = self.rows
+        k = 0
+        gone = self.gone
+        if gone is None:
+            gone = self.gone = []
+        while rows and rows[0][0] < cut:
+            gone.append(rows.popleft())
+            k += 1
+        for swag in self.swags:
+            if k == 1:
+                swag.evict()
+            else:
+                swag.evict_many(k)
+
+    def undo(self) -> None:
+        """Take the last push back: the rows as they were, and SWAGs made anew from them."""
+        if self.gone:
+            self.rows.extendleft(reversed(self.gone))
+            self.gone = None
+        for _ in range(self.added):
+            self.rows.pop()
+        self.added = 0
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Make the SWAGs anew from the rows."""
+        for swag in self.swags:
+            swag.clear()
+            for row in self.rows:
+                swag.insert(*row[1:])
+
+    def thaw(self) -> None:
+        """Rows from arrays, and SWAGs of them."""
+        self.rows = deque(self._thawed())
+        self.frozen = None
+        self.rebuild()
+
+    def freeze(self, frozen: Any) -> None:
+        """Hold these arrays instead of rows and SWAGs."""
+        if self.frozen is None:
+            self.rows.clear()
+            for swag in self.swags:
+                swag.clear()
+        self.frozen = frozen
+
+    def _thawed(self) -> list[Row]:
+        places, *columns = self.frozen
+        return list(zip(places.tolist(), *(column.tolist() for column in columns), strict=True))
+
+    def all_rows(self) -> list[Row]:
+        """The rows that later windows may hold, oldest first."""
+        return list(self.rows) if self.frozen is None else self._thawed()
+
+    def held(self) -> int:
+        """How many rows there are."""
+        return len(self.rows) if self.frozen is None else len(self.frozen[0])
+
+
+class OpenPane(Pane):
+    """A window whose right end is open: rows wait at the newest place until a later one comes."""
+
+    __slots__ = ("before", "waited", "waiting")
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.waiting: list[Row] = []
+        self.before = self.waiting
+        self.waited = 0
+
+    def begin(self) -> None:
+        super().begin()
+        self.before = self.waiting
+        self.waited = len(self.waiting)
+
+    def take(self, place: Any, arguments: Row | None) -> list[Any]:
+        rows, spec = self.rows, self.spec
+        if self.waiting and self.waiting[0][0] < place:
+            waiting, self.waiting = self.waiting, []
+            for row in waiting:
+                for swag in self.swags:
+                    swag.insert(*row[1:])
+                rows.append(row)
+                self.added += 1
+        cut = spec.cut(place)
+        if rows and rows[0][0] < cut:
+            self._evict(cut)
+        answers = self._answers()
+        if arguments is not None:
+            for one in spec.members:
+                one.operator.lift(*arguments)
+            self.waiting.append((place, *arguments))
+        return answers
+
+    def undo(self) -> None:
+        self.waiting = self.before
+        del self.waiting[self.waited :]
+        super().undo()
+
+    def thaw(self) -> None:
+        """The rows of the newest place go on waiting."""
+        rows = self._thawed()
+        self.frozen = None
+        newest = rows[-1][0] if rows else None
+        first = next((i for i, row in enumerate(rows) if row[0] == newest), len(rows))
+        self.rows, self.waiting = deque(rows[:first]), rows[first:]
+        self.rebuild()
+
+    def freeze(self, frozen: Any) -> None:
+        super().freeze(frozen)
+        self.waiting = []
+
+    def all_rows(self) -> list[Row]:
+        return super().all_rows() + (self.waiting if self.frozen is None else [])
+
+    def held(self) -> int:
+        return super().held() + (len(self.waiting) if self.frozen is None else 0)
+
+
+class RunningPane:
+    """Everything so far: one state per operator. Where the right end is open, rows of the newest place wait in another.
+
+    States are never changed, only replaced.
+    """
+
+    __slots__ = ("at", "before", "count", "late_count", "late_states", "spec", "states")
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.states: list[Any] = []
+        self.count = 0
+        self.late_states: list[Any] = []
+        self.late_count = 0
+        self.at: Any = None
+        self.before: tuple[Any, ...] = ()
+
+    def push(self, place: Any, arguments: Row | None) -> list[Any]:
+        """Take in a row and answer; `undo` takes it back until the next push."""
+        self.begin()
+        return self.take(place, arguments)
+
+    def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
+        """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
+        self.begin()
+        answers = [self.take(place, arguments) for place, arguments in peers]
+        return answers if self.spec.numbered else answers[-1:] * len(answers)
+
+    def begin(self) -> None:
+        """From here on `undo` takes back."""
+        self.before = self.states, self.count, self.late_states, self.late_count, self.at
+
+    def take(self, place: Any, arguments: Row | None) -> list[Any]:
+        """Take in one more row after `begin`."""
+        spec = self.spec
+        if spec.is_open:
+            if self.late_count and self.at < place:
+                self.states = self._joined(self.states, self.late_states)
+                self.count += self.late_count
+                self.late_states, self.late_count = [], 0
+            self.at = place
+        elif arguments is not None:
+            self.states = self._joined(self.states, self._lifted(arguments))
+            self.count += 1
+        answers = self._answers()
+        if spec.is_open and arguments is not None:
+            self.late_states = self._joined(self.late_states, self._lifted(arguments))
+            self.late_count += 1
+        return answers
+
+    def _lifted(self, arguments: Row) -> list[Any]:
+        return [one.operator.lift(*arguments) for one in self.spec.members]
+
+    def _joined(self, older: list[Any], newer: list[Any]) -> list[Any]:
+        if not older:
+            return newer
+        return [one.operator.combine(a, b) for one, a, b in zip(self.spec.members, older, newer, strict=True)]
+
+    def _answers(self) -> list[Any]:
+        states = self.states or [one.operator.identity for one in self.spec.members]
+        return [
+            one.operator.lower(state) if self.count >= one.least else None
+            for one, state in zip(self.spec.members, states, strict=True)
+        ]
+
+    def undo(self) -> None:
+        """Take the last push back."""
+        self.states, self.count, self.late_states, self.late_count, self.at = self.before
+
+    def held(self) -> int:
+        """How many rows there are: none, only states."""
+        return 0
+
+
+def new_pane(spec: Spec) -> Any:
+    """An empty pane."""
+    if spec.running:
+        return RunningPane(spec)
+    return OpenPane(spec) if spec.is_open else Pane(spec)

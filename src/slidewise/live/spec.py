@@ -1,0 +1,112 @@
+"""What is the same for windows under every key: which columns and rows they see, and which operators run there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from slidewise.choosing import choose
+from slidewise.definition import Definition
+from slidewise.errors import InputError
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.hashing import plain
+from slidewise.operators.operator import Operator
+from slidewise.swag.interface import Swag
+from slidewise.windows import Duration, Window
+
+PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
+
+
+class Member(NamedTuple):
+    """One aggregate of a spec: its operator, the algorithm that keeps its window, and how many rows it needs."""
+
+    name: str
+    operator: Operator
+    algorithm: type[Swag] | None
+    least: int
+
+
+class Spec:
+    """Aggregates that see the same rows: the same columns, condition and window.
+
+    Every row has a place, its time or its number in its key, and leaves when that is too old.
+    """
+
+    __slots__ = ("column", "columns", "condition", "edge", "is_open", "members", "numbered", "running", "whole", "width")
+
+    def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
+        self.columns = columns
+        self.column = columns[0] if len(columns) == 1 else None
+        self.condition = condition
+        self.members: list[Member] = []
+        self.running = window.rows is None and window.last is None
+        self.numbered = window.rows is not None or not has_time
+        self.is_open = window.closed in ("left", "neither")
+        # A row leaves when its place is below the newest minus `whole`; in floats, minus `width`.
+        self.edge = window.closed in ("both", "left")
+        self.width: Any = window.rows
+        if isinstance(window.last, Duration):
+            self.width = window.last.ns
+        elif window.last is not None:
+            self.width = window.last
+        if self.width is None:
+            self.whole = 0
+        else:
+            fits = int(self.width) == self.width
+            self.whole = int(self.width) - (1 if fits and not self.edge else 0)
+
+    def cut(self, place: Any) -> Any:
+        """Rows whose place is below this have left the window that ends at `place`."""
+        if isinstance(place, int):
+            return place - self.whole
+        edge = place - self.width
+        return edge if self.edge else math.nextafter(edge, math.inf)
+
+    def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""
+        try:
+            if self.condition is not None and not self._holds(row[self.condition]):
+                return None
+            if self.column is not None:
+                x = row[self.column]
+                if type(x) not in PLAIN:
+                    x = plain(x)
+                return None if x is None else (x,)
+            if not self.columns:
+                return (0,)
+            values = tuple([plain(row[name]) for name in self.columns])
+        except KeyError as error:
+            raise InputError(
+                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is no value. "
+                f"It has {', '.join(map(str, row))}"
+            ) from None
+        return None if None in values and any(value is None for value in values) else values
+
+    def _holds(self, flag: Any) -> bool:
+        flag = plain(flag)
+        if flag is None or isinstance(flag, bool):
+            return flag is True
+        raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")
+
+
+def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
+    """The definition's aggregates, those that see the same rows together."""
+    found: dict[Any, Spec] = {}
+    for name, aggregate in definition.columns.items():
+        op, window = aggregate.operator, aggregate.window
+        assert window is not None
+        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed)
+        if seen not in found:
+            found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
+        algorithm = choose(op, window, spikes=spikes).algorithm
+        found[seen].members.append(Member(name, op, algorithm, least_of(aggregate)))
+    return list(found.values())
+
+
+def least_of(aggregate: Aggregate) -> int:
+    """How many rows an answer needs; counts, and lists of no rows, have one without any."""
+    window, op = aggregate.window, aggregate.operator
+    if window is not None and window.at_least is not None:
+        return window.at_least
+    return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1

@@ -1,0 +1,135 @@
+"""Events that wait until event time has moved past them, ordered by time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+from itertools import groupby
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, SlidewiseError, WindowError
+from slidewise.live.spec import Spec
+from slidewise.operators.hashing import plain
+from slidewise.windows import Duration
+
+
+def wait_of(late: str, has_time: bool) -> Any:
+    """The bound in `late="wait:10s"`, in nanoseconds or as a number; None where late events do not wait."""
+    if late in ("error", "drop"):
+        return None
+    if not isinstance(late, str) or not late.startswith("wait:"):
+        raise SlidewiseError(f"late={late!r} is none of 'error', 'drop' and 'wait:10s', say")
+    if not has_time:
+        raise SlidewiseError("late='wait:...' goes by time, and this definition has no time column")
+    text = late.removeprefix("wait:").strip()
+    try:
+        number = float(text)
+    except ValueError:
+        pass
+    else:
+        if not (number >= 0 and math.isfinite(number)):
+            raise WindowError(f"late={late!r}: the bound is a number from 0 on, or a duration such as '10s'")
+        return int(number) if number.is_integer() else number
+    if text.lstrip("0.").strip().isalpha() and text[:1] == "0":  # "0s": no wait at all, but for peers
+        Duration.of("1" + text.lstrip("0."))
+        return 0
+    return Duration.of(text).ns
+
+
+class Event:
+    """An event that waits: its row, and the arguments that each aggregate reads from it (None: it skips it)."""
+
+    __slots__ = ("arguments", "key", "number", "order", "row", "time")
+
+    def __init__(self, row: Mapping[str, Any], key: Any, time: Any, number: int, order: Any, arguments: Any) -> None:
+        self.row = row
+        self.key = key
+        self.time = time
+        self.number = number
+        self.order = order
+        self.arguments = arguments
+
+    def __lt__(self, other: Event) -> bool:
+        return (self.time, self.number) < (other.time, other.number)
+
+
+class Waiting:
+    """A heap of events by time and arrival."""
+
+    def __init__(self, definition: Definition, specs: list[Spec], bound: Any) -> None:
+        self._definition = definition
+        self._specs = specs
+        self.bound = bound
+        self.flushed: Any = None  # events up to here were answered by flush
+        self.number = 0
+        self._heap: list[Event] = []
+
+    def event(self, row: Mapping[str, Any], key: Any, time: Any) -> Event:
+        """An event, checked: what an operator refuses is refused now, and not when it is due."""
+        arguments = []
+        for spec in self._specs:
+            found = spec.arguments(row)
+            if found is not None:
+                for one in spec.members:
+                    one.operator.lift(*found)
+            arguments.append(found)
+        try:
+            order = tuple([_rank(row[name]) for name in self._definition.ordering])
+        except KeyError as error:
+            raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
+        self.number += 1
+        return Event(dict(row), key, time, self.number, order, tuple(arguments))
+
+    def add(self, event: Event) -> None:
+        heappush(self._heap, event)
+
+    def is_late(self, time: Any, newest: Any) -> bool:
+        """Whether events of this time were answered already."""
+        return bool(time < newest - self.bound or (self.flushed is not None and time <= self.flushed))
+
+    def due(self, newest: Any) -> list[list[Event]]:
+        """The events that no event on time can precede any more, off the heap, in groups of equal key and time."""
+        edge = newest - self.bound
+        found = []
+        while self._heap and self._heap[0].time < edge:
+            found.append(heappop(self._heap))
+        return _grouped(found)
+
+    def all(self) -> list[list[Event]]:
+        """All events, off the heap, in groups of equal key and time."""
+        found = sorted(self._heap)
+        self._heap = []
+        return _grouped(found)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterable[Event]:  # type: ignore[override]
+        return iter(sorted(self._heap))
+
+
+def _grouped(events: list[Event]) -> list[list[Event]]:
+    groups: list[list[Event]] = []
+    for _, same_time in groupby(events, key=lambda event: event.time):
+        by_key: dict[Any, list[Event]] = {}
+        for event in same_time:
+            by_key.setdefault(event.key, []).append(event)
+        groups += [_sorted(peers) if len(peers) > 1 else peers for peers in by_key.values()]
+    return groups
+
+
+def _sorted(peers: list[Event]) -> list[Event]:
+    try:
+        return sorted(peers, key=lambda event: event.order)
+    except TypeError as error:
+        raise InputError(f"events of equal time cannot be put in order, since their values differ in kind: {error}") from error
+
+
+def _rank(value: Any) -> tuple[Any, ...]:
+    """What orders a value among others: nulls first, NaN last."""
+    value = plain(value)
+    if value is None:
+        return (0,)
+    return (2,) if value != value else (1, value)

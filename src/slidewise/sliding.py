@@ -1,0 +1,101 @@
+"""`Sliding`: a definition, and all the ways to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from slidewise.choosing import Explanation, explain
+from slidewise.definition import Definition
+from slidewise.written import arguments_of, from_toml_text, to_dict, to_toml
+
+if TYPE_CHECKING:
+    from slidewise.live.live import Live
+
+
+class Sliding(Definition):
+    """What to compute, at every event, over which rows: keys, a time column, and named aggregates over windows.
+
+    Run it: `definition(table)` on pyarrow, pandas and polars tables, `definition.live()` one event at a time.
+    Look at it: `explain()`, `repr`, `==`, `hash`, `fingerprint()`.
+    Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot.
+
+    >>> import pyarrow as pa, slidewise as sw
+    >>> health = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10))
+    >>> health
+    sw.Sliding(
+        by='machine',
+        on='ts',
+        peak=sw.max('temp').over(10),
+    )
+    >>> table = pa.table({"machine": [7, 7, 8, 7], "ts": [0, 5, 6, 12], "temp": [71.0, 70.0, 90.0, 69.0]})
+    >>> health(table)["peak"].to_pylist()
+    [71.0, 71.0, 90.0, 70.0]
+    """
+
+    __slots__ = ()
+
+    def __call__(self, table: Any) -> Any:
+        """The table with a column per aggregate behind its own; its rows stay in their order."""
+        from slidewise.tables.evaluate import over_table
+
+        return over_table(self, table)
+
+    def live(
+        self, *, late: str = "error", answered: Callable[[dict[str, Any]], Any] | None = None, spikes: bool = False
+    ) -> Live:
+        """The definition at work on live events, with state of its own.
+
+        `late` says what becomes of an event whose time lies before that of another one. `"error"` raises and `"drop"`
+        drops and counts it, both judged within its key. `"wait:10s"` lets events wait until the newest time of all keys
+        is more than 10 s past theirs, then answers them in order, from the list that `push` gives or by calling
+        `answered`; what comes later than that is dropped and counted. `spikes` lets in algorithms that are faster on
+        average and slow at times.
+
+        >>> import slidewise as sw
+        >>> live = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10)).live()
+        >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
+        ({'peak': 71.0}, {'peak': 70.0})
+        """
+        from slidewise.live.live import Live
+
+        return Live(self, late=late, answered=answered, spikes=spikes)
+
+    def restore(self, blob: bytes, *, answered: Callable[[dict[str, Any]], Any] | None = None) -> Live:
+        """The live definition whose `snapshot` these bytes are."""
+        from slidewise.live.snapshot import restore
+
+        return restore(self, blob, answered)
+
+    def explain(self) -> Explanation:
+        """For each column: what runs and why, the bound on calls per event, and the state per key."""
+        return explain(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The definition as plain dicts, lists, text and numbers."""
+        return to_dict(self)
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Sliding:
+        """The definition that `to_dict` wrote."""
+        return cls(**arguments_of(written))
+
+    def to_toml(self) -> str:
+        """The definition as text in TOML.
+
+        >>> import slidewise as sw
+        >>> print(sw.Sliding(on="ts", peak=sw.max("temp").over("10 minutes")).to_toml())
+        on = "ts"
+        <BLANKLINE>
+        [columns."peak"]
+        operator = "max"
+        of = ["temp"]
+        over = "10 minutes"
+        <BLANKLINE>
+        """
+        return to_toml(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Sliding:
+        """The definition that `to_toml` wrote, or that somebody wrote by hand."""
+        return cls.from_dict(from_toml_text(text))

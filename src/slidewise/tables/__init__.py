@@ -1,0 +1,1 @@
+"""Definitions over tables in memory: pyarrow.Table, pandas and polars DataFrames."""

@@ -1,0 +1,250 @@
+"""A definition over a whole table: read what it needs, sort once, find each window once, run the kernels, put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, SlidewiseError, WindowError, did_you_mean
+from slidewise.kernels.bounds import row_bounds, time_bounds
+from slidewise.kernels.give_back import as_arrow_array
+from slidewise.kernels.kernel import Answers
+from slidewise.kernels.plan import (
+    all_valid,
+    as_numbers,
+    at_least,
+    named_fields,
+    never_raises,
+    over_bounds,
+    plain_rows,
+    ticks,
+)
+from slidewise.kernels.series import Column, read
+from slidewise.kernels.typed import answer_type, check_type, readied, restored
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.operator import Operator
+from slidewise.tables.arrange import Arranged, arrange, as_arrow, key_codes, order_peers
+from slidewise.tables.frames import Frame, frame_of
+from slidewise.windows import Duration, Window
+
+Array = Any
+
+
+def over_table(definition: Definition, table: Any) -> Any:
+    """The table with one more column per aggregate, its rows and columns as they were."""
+    frame = frame_of(table)
+    check_names(definition, frame.names)
+    rows = Rows(definition, frame)
+    answers = {}
+    for name, aggregate in definition.columns.items():
+        try:
+            answers[name] = (aggregate.columns[0] if aggregate.columns else None, rows.answer(aggregate))
+        except SlidewiseError as error:
+            raise type(error)(f"column {name!r}: {error}") from error
+    return frame.added(answers)
+
+
+def check_names(definition: Definition, names: list[Any]) -> None:
+    """Every column that is read is there, and none that is added."""
+    for name in definition.needs:
+        if name not in names:
+            has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
+            hint = did_you_mean(name, [str(one) for one in names])
+            raise InputError(f"column {name!r} not found; the table has {has or 'no columns'}{hint}")
+        if names.count(name) > 1:
+            raise InputError(f"the table has {names.count(name)} columns named {name!r}; rename all but one")
+    for name in definition.columns:
+        if name in names:
+            raise InputError(f"the table has a column {name!r} already; name the aggregate otherwise, or drop the column")
+
+
+class Rows:
+    """A table's rows in the definition's order, with what several aggregates share: columns and bounds, each once."""
+
+    def __init__(self, definition: Definition, frame: Frame) -> None:
+        self._definition = definition
+        self._frame = frame
+        self._count = len(frame)
+        self._columns: dict[str, Column] = {}
+        self._sorted: dict[str, Array] = {}
+        self._bounds: dict[Any, tuple[Array, Array]] = {}
+
+    def column(self, name: str) -> Column:
+        """A column of the table, in the table's order."""
+        if name not in self._columns:
+            self._columns[name] = read(self._frame.column(name), repr(name))
+        return self._columns[name]
+
+    @cached_property
+    def times(self) -> Column | None:
+        """The time column, checked."""
+        on = self._definition.on
+        if on is None:
+            return None
+        return time_column(on, self.column(on))
+
+    @cached_property
+    def arranged(self) -> Arranged:
+        """The rows sorted by key and time, and equal times where the order of rows matters."""
+        definition = self._definition
+        codes, groups = key_codes([(name, self._frame.column(name)) for name in definition.by])
+        times = self.times
+        arranged = arrange(codes, groups, None if times is None else times.data, self._count)
+        if times is None or not self._count or not any(map(order_matters, definition.columns.values())):
+            return arranged
+        columns = [(name, self.column(name)) for name in definition.ordering]
+        return order_peers(arranged, arranged.bring(times.data), columns)
+
+    @cached_property
+    def _whole(self) -> bool:
+        return self.arranged.places is None and len(self.arranged.offsets) == 2
+
+    def bounds(self, window: Window) -> tuple[Array, Array]:
+        """The first row and the one past the last of every sorted row's window."""
+        key = (window.rows, window.last, window.closed)
+        if key not in self._bounds:
+            self._bounds[key] = self._find_bounds(window)
+        return self._bounds[key]
+
+    def _find_bounds(self, window: Window) -> tuple[Array, Array]:
+        index = np.int32 if self._count < 2**31 - 1 else np.int64
+        starts, ends = np.empty(self._count, index), np.empty(self._count, index)
+        left = window.closed in ("left", "neither")
+        offsets = self.arranged.offsets
+        if window.rows is not None or self.times is None:
+            row_bounds(offsets, window.rows or max(self._count, 1), left, starts, ends)
+            return starts, ends
+        self._check_length(window)
+        moments, width, edge = ticks(window, self.times)
+        moments = self.arranged.bring(moments)
+        time_bounds(moments, offsets, width, moments.dtype == np.int64, edge, left, starts, ends)
+        return starts, ends
+
+    def _check_length(self, window: Window) -> None:
+        assert self.times is not None
+        on = self._definition.on
+        if self.times.unit is None and isinstance(window.last, Duration):
+            raise WindowError(f"on={on!r} holds numbers, but the window lasts {window.last}; give it as a number")
+        if self.times.unit is not None and not isinstance(window.last, Duration | None):
+            raise WindowError(
+                f"on={on!r} holds timestamps, but the window is the number {window.last!r}; write it as "
+                "'10 minutes', say"
+            )
+
+    def answer(self, aggregate: Aggregate) -> Any:
+        """An aggregate's answers as an Arrow array, in the table's order."""
+        op, window = aggregate.operator, aggregate.window
+        assert window is not None
+        names = aggregate.columns
+        columns = [self.column(name) for name in names] or [Column(np.zeros(self._count, np.int64), None, lambda x: x)]
+        check_inputs(op, names, columns, self._types(names))
+        valid = self._present(aggregate, columns)
+        given = readied(op, columns)
+        inputs = [
+            self._bring(f"{op.name == 'collect'} {name}", column)
+            for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
+        ]
+        least = at_least(op, window)
+        plain = self._whole and valid is None and window.closed == "right" and (window.rows or self.times is None)
+        if plain and self._count and (least <= 1 or never_raises(op)):
+            n = min(window.rows or self._count, self._count)
+            answers = plain_rows(op, inputs, n)
+            if least > 1:
+                enough = np.minimum(np.arange(1, self._count + 1), n) >= least
+                answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
+        else:
+            starts, ends = self.bounds(window)
+            answers = over_bounds(op, inputs, valid, starts, ends, least, window.closed in ("left", "neither"))
+        back = self.arranged.take_back
+        answers = Answers([back(f) for f in answers.fields], None if answers.valid is None else back(answers.valid))
+        return typed(op, given, self._types(names), answers)
+
+    def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
+        flag = None if aggregate.condition is None else self.column(aggregate.condition)
+        valid = present(columns, aggregate.condition, flag)
+        return None if valid is None else self.arranged.bring(valid)
+
+    def _bring(self, what: str, column: Column) -> Array:
+        key = f"{what} {column.data.dtype}"
+        if key not in self._sorted:
+            self._sorted[key] = self.arranged.bring(column.data)
+        return self._sorted[key]
+
+    def _types(self, names: tuple[str, ...]) -> list[Any]:
+        return [arrow_type(self._frame.column(name)) for name in names]
+
+
+def time_column(on: str, times: Column) -> Column:
+    """The time column, checked."""
+    if times.is_object or times.data.dtype == bool:
+        raise InputError(f"on={on!r} holds {_kind(times)}; it must hold timestamps, dates or numbers")
+    if times.valid is not None:
+        null = ~times.valid
+        raise InputError(
+            f"the time {on!r} is null in {null.sum()} of {len(null)} rows, first in row {null.argmax()}; "
+            "fill these in or leave them out"
+        )
+    if times.data.dtype == np.float64 and not np.isfinite(times.data).all():
+        wrong = ~np.isfinite(times.data)
+        raise InputError(
+            f"the time {on!r} is {times.data[wrong.argmax()]} in row {wrong.argmax()} (and not finite in "
+            f"{wrong.sum()} rows in all); leave these rows out"
+        )
+    return times
+
+
+def present(columns: list[Column], condition: str | None, flag: Column | None) -> Array | None:
+    """Which rows count: no argument is null, and the condition holds; None means all."""
+    valid = all_valid(columns)
+    if flag is None:
+        return valid
+    if flag.data.dtype != bool and not (flag.is_object and (flag.valid is None or not flag.valid.any())):
+        raise InputError(
+            f"where({condition!r}) needs a boolean column, but {condition!r} holds {_kind(flag)}; compute one first"
+        )
+    data = flag.data.astype(np.bool_)
+    true = data if flag.valid is None else data & flag.valid
+    return true if valid is None else valid & true
+
+
+def check_inputs(op: Operator, names: tuple[str, ...], columns: list[Column], types: list[Any]) -> None:
+    """Refuse columns that an operator cannot take, and an operator whose answers no table can hold."""
+    for column, name in zip(columns, names, strict=False):
+        check_type(op, column, repr(name))
+    if op.builtin and answer_type(op, types) is None:
+        raise InputError(
+            f"{op.name} answers with an object that no table can hold"
+            + ("; ask it for one value: sw.bloom(probe='ann')" if op.name == "bloom" else "; use live().push")
+        )
+
+
+def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answers) -> Any:
+    """Answers as an Arrow array of the type that the operator is documented to give, whatever they are."""
+    fields, ok = named_fields(op, answers)
+    array = as_arrow_array(restored(op, columns, fields), ok)
+    kind = answer_type(op, types)
+    return array if kind is None or array.type == kind else array.cast(kind)
+
+
+def order_matters(aggregate: Aggregate) -> bool:
+    """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
+    window = aggregate.window
+    return window is not None and (window.rows is not None or not aggregate.operator.commutative)
+
+
+def arrow_type(series: Any) -> Any:
+    """The Arrow type that a series has, or would have."""
+    kind = getattr(series, "type", None)
+    return kind if kind is not None else as_arrow(series[:0]).type
+
+
+def _kind(column: Column) -> str:
+    if column.is_object:
+        found: Mapping[str, None] = dict.fromkeys(type(v).__name__ for v in column.data[:1_000] if v is not None)
+        return "text" if list(found) == ["str"] else " and ".join(found) or "nothing but nulls"
+    return "times" if column.unit is not None else str(column.data.dtype)
