@@ -47,9 +47,7 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
         Choice(None, "nothing ever leaves the window, so one state takes in each event", "1", "1"),
     ),
     (
-        lambda asked: (
-            asked.operator.inverse is not None and (asked.operator.invertible_if is None or asked.integers)
-        ),
+        lambda asked: asked.operator.inverse is not None and (asked.operator.invertible_if is None or asked.integers),
         Choice(
             SubtractOnEvict,
             "the operator has an exact inverse, so a row that leaves is taken off one total",
@@ -79,9 +77,7 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
 ]
 
 
-def choose(
-    operator: Operator, window: Window | None = None, *, integers: bool = False, spikes: bool = False
-) -> Choice:
+def choose(operator: Operator, window: Window | None = None, *, integers: bool = False, spikes: bool = False) -> Choice:
     """The algorithm for an operator over a window, one event at a time.
 
     `integers` says that all values are whole numbers, so that a sum can be taken apart again exactly. `spikes` says
@@ -174,7 +170,9 @@ def _kernel(aggregate: Aggregate) -> str:
     op, window = aggregate.operator, aggregate.window
     assert window is not None
     if not op.builtin:
-        return "compiled from its source by Numba into a Two-Stacks pass, about 3 calls per row; else DabaLite, with a warning"
+        return (
+            "compiled by Numba into a Two-Stacks pass, about 3 calls per row; if it cannot be, DabaLite and a warning"
+        )
     special = _ROW_PASSES.get(op.name) if window.rows is not None else None
     special = special or _ANY_PASSES.get(op.name)
     if op.name in ("collect", "naive_bayes", "countmin"):

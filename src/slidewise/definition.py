@@ -129,7 +129,7 @@ class _Columns(dict[str, Aggregate]):
     def _refuse(self, *_args: Any, **_named: Any) -> Any:
         raise SlidewiseError("a definition does not change; make a new one with other columns")
 
-    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
 
 
 def _is_name(value: object) -> bool:

@@ -30,6 +30,10 @@ class OperatorFailedError(SlidewiseError):
     """A user's operator raised while it ran compiled; the message names the operator."""
 
 
+class SnapshotError(SlidewiseError):
+    """Stored state that cannot be written, or cannot be read."""
+
+
 class SumOverflowError(SlidewiseError):
     """An integer sum does not fit into 64 bits."""
 

@@ -65,4 +65,3 @@ def rolling(
         return give_back(series[0], fields, valid)
     except InputError as error:
         raise InputError(f"{op.name}: {error}") from error
-

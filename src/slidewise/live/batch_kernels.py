@@ -15,7 +15,7 @@ from slidewise.kernels.series import Column
 from slidewise.kernels.typed import answer_type, readied
 from slidewise.live.incoming import CannotJoinError, Incoming, as_python, joined, there
 from slidewise.live.pane import RunningPane
-from slidewise.live.spec import Member, Spec
+from slidewise.live.spec import Spec
 from slidewise.tables.evaluate import check_inputs, present, typed
 
 Array = Any

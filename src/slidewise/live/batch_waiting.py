@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,8 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     through = None
     if live.callback is None and kept.count >= _FEW:
-        try:
+        with suppress(CannotJoinError):
             through = _through_kernels(live, waiting, kept, newest)
-        except CannotJoinError:
-            pass
     events = [] if through is not None else _events(waiting, kept)
     live.events += incoming.count
     live.dropped += int(late.sum())
@@ -64,9 +63,7 @@ def _events(waiting: Waiting, incoming: Incoming) -> list[Event]:
     return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
 
 
-def _through_kernels(
-    live: Live, waiting: Waiting, incoming: Incoming, newest: Any
-) -> tuple[Any, Callable[[], None]]:
+def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
     import pyarrow as pa
 
     table = incoming.frame.arrow()
@@ -121,7 +118,7 @@ def _as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any
         table = pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"events that waited do not fit the columns of this batch: {error}") from error
-    found = {}
+    found: dict[str, Any] = {}
     for spec in live.specs:
         types = [incoming.kind_of(name) for name in spec.columns]
         part = [[row[one.name] for one in spec.members] for row in rows]
@@ -129,5 +126,3 @@ def _as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any
     for name in live.definition.columns:
         table = table.append_column(name, found[name])
     return table
-
-

@@ -79,7 +79,8 @@ class Incoming:
         """The newest time of each key before this batch; the least possible where there was none."""
         nows = [track.now for track in self.tracks]
         kind = self.times.dtype
-        if kind == object or any(now is not None and type(now) is not kind.type(0).item().__class__ for now in nows):
+        like = int if kind.kind == "i" else float
+        if kind.kind == "O" or any(now is not None and type(now) is not like for now in nows):
             raise CannotJoinError
         least: Any = np.iinfo(np.int64).min if kind == np.int64 else -np.inf
         try:
@@ -131,12 +132,13 @@ def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
 
 def there(panes: list[Any]) -> tuple[list[int], list[Array]]:
     """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
-    parts = [pane.frozen if pane.frozen is not None else _arrays(pane.all_rows()) for pane in panes if pane.held()]
+    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
     return [pane.held() for pane in panes], [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _arrays(rows: list[Any]) -> list[Array]:
-    columns = zip(*rows, strict=True)
+def arrays_of(rows: list[Any], width: int = 0) -> list[Array]:
+    """Rows as arrays, one for each of their items; `width` is how many, where there may be no rows."""
+    columns: Any = zip(*rows, strict=True) if rows else [()] * width
     return [
         np.array(column) if {*map(type, column)} <= {int, float} or {*map(type, column)} == {bool} else objects(column)
         for column in columns

@@ -65,7 +65,7 @@ class Live:
         self.newest: Any = None
         self.events = self.answers = self.dropped = self.failed = 0
         self.effort = 0.0  # what batches through kernels have cost, see batch.by_kernels
-        self._ready: list[dict[str, Any]] = []
+        self.ready: list[dict[str, Any]] = []
         self.callback = answered
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
@@ -171,7 +171,7 @@ class Live:
                     "stats.failed; those after them still wait"
                 )
                 raise
-            self._ready += answers
+            self.ready += answers
 
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
         key, time = peers[0].key, peers[0].time
@@ -191,21 +191,21 @@ class Live:
         track.count += len(peers)
         self.tracks[key] = track
         self.answers += len(peers)
-        rows = {}
+        answered: dict[int, dict[str, Any]] = {}
         for event, *values in zip(peers, *found, strict=True):
-            rows[event.number] = {**event.row, **self._named([value for part in values for value in part])}
-        return [rows[number] for number in sorted(rows)]
+            answered[event.number] = {**event.row, **self._named([value for part in values for value in part])}
+        return [answered[number] for number in sorted(answered)]
 
     def deliver(self) -> list[dict[str, Any]]:
         """The answers that are ready, unless a callback takes them one by one."""
-        ready, self._ready = self._ready, []
+        ready, self.ready = self.ready, []
         if self.callback is None:
             return ready
         while ready:
             try:
                 self.callback(ready[0])
             except BaseException:
-                self._ready = ready
+                self.ready = ready
                 raise
             del ready[0]
         return []

@@ -33,7 +33,18 @@ class Spec:
     Every row has a place, its time or its number in its key, and leaves when that is too old.
     """
 
-    __slots__ = ("column", "columns", "condition", "edge", "is_open", "members", "numbered", "running", "whole", "width")
+    __slots__ = (
+        "column",
+        "columns",
+        "condition",
+        "edge",
+        "is_open",
+        "members",
+        "numbered",
+        "running",
+        "whole",
+        "width",
+    )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
         self.columns = columns
@@ -78,10 +89,10 @@ class Spec:
             values = tuple([plain(row[name]) for name in self.columns])
         except KeyError as error:
             raise InputError(
-                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is no value. "
-                f"It has {', '.join(map(str, row))}"
+                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is no "
+                f"value. It has {', '.join(map(str, row))}"
             ) from None
-        return None if None in values and any(value is None for value in values) else values
+        return None if any(value is None for value in values) else values
 
     def _holds(self, flag: Any) -> bool:
         flag = plain(flag)

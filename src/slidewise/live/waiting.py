@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
@@ -106,7 +106,7 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def __iter__(self) -> Iterable[Event]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Event]:
         return iter(sorted(self._heap))
 
 
@@ -124,7 +124,9 @@ def _sorted(peers: list[Event]) -> list[Event]:
     try:
         return sorted(peers, key=lambda event: event.order)
     except TypeError as error:
-        raise InputError(f"events of equal time cannot be put in order, since their values differ in kind: {error}") from error
+        raise InputError(
+            f"events of equal time cannot be put in order, for their values differ in kind: {error}"
+        ) from error
 
 
 def _rank(value: Any) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
+from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
 from slidewise.swag.interface import Swag
 from slidewise.swag.sublists import Pointers, show
 
@@ -199,6 +199,28 @@ class DabaLite(Swag):
         self.L = self.R = self.A = F + 1
         self.B = E
         self.aggRA = self.aggB = self.operator.identity
+
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        pointers = [pointer - self.F for pointer in (self.L, self.R, self.A, self.B, self.E)]
+        return pointers, [*walk(self._cF, self.F, self.E), self.aggRA, self.aggB]
+
+    def _load(self, numbers: list[int], states: list[Any]) -> None:
+        L, R, A, B, E = numbers
+        *slots, aggRA, aggB = states
+        if not 0 <= L <= R <= A <= B <= E == len(slots):
+            raise ValueError(f"no DABA Lite has the pointers {numbers} over {len(slots)} rows")
+        self.clear()
+        if not E:
+            return
+        last = self._cF = self._chunks.after(None)
+        for _ in range((E - 1) // CHUNK):
+            last = self._chunks.after(last)
+        write(self._cF, 0, slots)
+        self._cE = last
+        self.L, self.R, self.A, self.B, self.E = L, R, A, B, E
+        self.aggRA, self.aggB = aggRA, aggB
+        if L != R:
+            self._cL, self._cA = step(self._cF, 0, L), step(self._cF, 0, A - 1)
 
     def __del__(self) -> None:
         cut(getattr(self, "_cF", None))

@@ -85,6 +85,14 @@ class Swag(ABC):
     def _show(self) -> str:
         """The structure as text."""
 
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        """The structure as numbers and states, from which `_load` makes it again, to the last partial."""
+        raise SlidewiseError(f"a {type(self).__name__} cannot be stored; DabaLite, SubtractOnEvict and SlickDeque can")
+
+    def _load(self, numbers: list[int], states: list[Any]) -> None:
+        """Become what `_dump` gave."""
+        raise SlidewiseError(f"a {type(self).__name__} cannot be stored; DabaLite, SubtractOnEvict and SlickDeque can")
+
     @classmethod  # noqa: B027
     def _accept(cls, operator: Operator) -> None:
         """Refuse an operator that this algorithm cannot serve; most serve any."""

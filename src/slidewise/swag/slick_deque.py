@@ -76,6 +76,15 @@ class SlickDeque(Swag):
         if self._leaving(k):
             self._drop(k)
 
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        positions = [position - self._start for position, _ in self._candidates]
+        return [len(self), *positions], [state for _, state in self._candidates]
+
+    def _load(self, numbers: list[int], states: list[Any]) -> None:
+        size, *positions = numbers
+        self._start, self._stop = 0, size
+        self._candidates = deque(zip(positions, states, strict=True))
+
     def stored(self) -> int:
         return len(self._candidates)
 

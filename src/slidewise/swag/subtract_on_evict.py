@@ -73,6 +73,13 @@ class SubtractOnEvict(Swag):
                 self._values.popleft()
             self._total = total
 
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        return [], [*self._values, self._total]
+
+    def _load(self, numbers: list[int], states: list[Any]) -> None:
+        *values, self._total = states
+        self._values = deque(values)
+
     def stored(self) -> int:
         return len(self) + 1
 

@@ -60,7 +60,9 @@ def check_names(definition: Definition, names: list[Any]) -> None:
             raise InputError(f"the table has {names.count(name)} columns named {name!r}; rename all but one")
     for name in definition.columns:
         if name in names:
-            raise InputError(f"the table has a column {name!r} already; name the aggregate otherwise, or drop the column")
+            raise InputError(
+                f"the table has a column {name!r} already; name the aggregate otherwise, or drop the column"
+            )
 
 
 class Rows:

@@ -1,0 +1,200 @@
+"""Plain values as bytes and back: None, bools, numbers, text, bytes, dates, times, and tuples of them.
+
+A value is one letter and then its content; integers are signed LEB128, so small ones take a byte. A row of values may
+be packed: all int64, all float64, or tuples of one length, column by column. Nothing is ever executed.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+_DOUBLE = struct.Struct("<d")
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class NotPlainError(Exception):
+    """A value that has no bytes."""
+
+
+class Writer:
+    """Appends values to bytes."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def size(self, number: int) -> None:
+        """A number from 0 on."""
+        while number > 0x7F:
+            self.data.append(number & 0x7F | 0x80)
+            number >>= 7
+        self.data.append(number)
+
+    def integer(self, number: int) -> None:
+        """A number of any size and sign."""
+        while not -64 <= number < 64:
+            self.data.append(number & 0x7F | 0x80)
+            number >>= 7
+        self.data.append(number & 0x7F)
+
+    def value(self, value: Any) -> None:
+        """Any plain value."""
+        put = self.data
+        kind = type(value)
+        if value is None:
+            put += b"N"
+        elif kind is bool:
+            put += b"T" if value else b"F"
+        elif kind is float:
+            put += b"f" + _DOUBLE.pack(value)
+        elif kind is int:
+            if value.bit_length() <= 63:
+                put += b"i"
+                self.integer(value)
+            else:
+                self._counted(b"I", value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))
+        elif kind is str:
+            self._counted(b"s", value.encode("utf-8", "surrogatepass"))
+        elif kind is bytes:
+            self._counted(b"b", value)
+        elif kind is tuple:
+            put += b"t"
+            self.size(len(value))
+            for item in value:
+                self.value(item)
+        else:
+            self._other(value)
+
+    def _counted(self, letter: bytes, content: bytes) -> None:
+        self.data += letter
+        self.size(len(content))
+        self.data += content
+
+    def _other(self, value: Any) -> None:
+        if getattr(value, "nanosecond", 0):
+            raise NotPlainError(f"{value!r}, whose nanoseconds a datetime cannot hold")
+        if isinstance(value, datetime):
+            offset = value.utcoffset()
+            self.data += b"d" if offset is None else b"z"
+            wall = datetime.combine(value.date(), value.time())
+            self.integer((wall - _EPOCH) // _MICROSECOND)
+            if offset is not None:
+                self.integer(offset // _MICROSECOND)
+        elif isinstance(value, date):
+            self.data += b"a"
+            self.integer(value.toordinal())
+        elif isinstance(value, timedelta):
+            self.data += b"e"
+            self.integer(value // _MICROSECOND)
+        else:
+            raise NotPlainError(f"{value!r}, a {type(value).__name__}")
+
+    def row(self, values: Sequence[Any]) -> None:
+        """Many values, packed where they are alike."""
+        kinds = {*map(type, values)}
+        if kinds == {float}:
+            self._packed(b"D", "d", values)
+        elif kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+            self._packed(b"Q", "q", values)
+        elif kinds == {tuple} and len({*map(len, values)}) == 1 and len(values[0]):
+            self.data += b"C"
+            self.size(len(values[0]))
+            for column in zip(*values, strict=True):
+                self.row(column)
+        else:
+            self.data += b"V"
+            self.size(len(values))
+            for value in values:
+                self.value(value)
+
+    def _packed(self, letter: bytes, code: str, values: Sequence[Any]) -> None:
+        packed = array(code, values)
+        if sys.byteorder == "big":
+            packed.byteswap()
+        self.data += letter
+        self.size(len(packed))
+        self.data += packed.tobytes()
+
+
+class Reader:
+    """Reads values from bytes; ValueError where they make no sense."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def _take(self, count: int) -> bytes:
+        found = self._data[self._at : self._at + count]
+        if len(found) != count:
+            raise ValueError("the bytes end too early")
+        self._at += count
+        return found
+
+    def _number(self, signed: bool) -> int:
+        number = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return number - (1 << shift) if signed and byte & 0x40 else number
+
+    def size(self) -> int:
+        return self._number(signed=False)
+
+    def integer(self) -> int:
+        return self._number(signed=True)
+
+    def value(self) -> Any:
+        letter = self._take(1)
+        match letter:
+            case b"N":
+                return None
+            case b"T" | b"F":
+                return letter == b"T"
+            case b"f":
+                return _DOUBLE.unpack(self._take(8))[0]
+            case b"i":
+                return self.integer()
+            case b"I":
+                return int.from_bytes(self._take(self.size()), "little", signed=True)
+            case b"s":
+                return self._take(self.size()).decode("utf-8", "surrogatepass")
+            case b"b":
+                return self._take(self.size())
+            case b"t":
+                return tuple([self.value() for _ in range(self.size())])
+            case b"d":
+                return _EPOCH + self.integer() * _MICROSECOND
+            case b"z":
+                wall, offset = _EPOCH + self.integer() * _MICROSECOND, self.integer() * _MICROSECOND
+                return wall.replace(tzinfo=timezone(offset) if offset else UTC)
+            case b"a":
+                return date.fromordinal(self.integer())
+            case b"e":
+                return self.integer() * _MICROSECOND
+        raise ValueError(f"no value begins with {letter!r}")
+
+    def row(self) -> list[Any]:
+        letter = self._take(1)
+        if letter == b"V":
+            return [self.value() for _ in range(self.size())]
+        if letter == b"C":
+            return list(zip(*[self.row() for _ in range(self.size())], strict=True))
+        if letter not in b"DQ":
+            raise ValueError(f"no row begins with {letter!r}")
+        packed = array("d" if letter == b"D" else "q")
+        packed.frombytes(self._take(8 * self.size()))
+        if sys.byteorder == "big":
+            packed.byteswap()
+        return packed.tolist()
+
+    def end(self) -> None:
+        """Nothing is left over."""
+        if self._at != len(self._data):
+            raise ValueError(f"{len(self._data) - self._at} bytes are left over")

@@ -1,0 +1,213 @@
+"""All state of a live definition as bytes. The layout, numbers little-endian:
+
+    8 bytes    "SLIDEWIS"
+    2          the format's version
+    16         the definition's fingerprint
+    8          the payload's length
+    ...        the payload: plain values, see `codec`
+    16         BLAKE2b of everything before
+
+The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
+window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.errors import SnapshotError
+from slidewise.live.codec import NotPlainError, Reader, Writer
+from slidewise.live.live import Live, Track
+from slidewise.live.pane import OpenPane, Pane, RunningPane
+from slidewise.live.spec import Member
+
+MAGIC = b"SLIDEWIS"
+VERSION = 1
+_HEADER = struct.Struct("<8sH16sQ")
+_DIGEST = 16
+
+
+def snapshot(live: Live) -> bytes:
+    """The live definition's bytes; refused with the reason where a state is no plain value."""
+    out = Writer()
+    for value in (live.late, live.spikes, live.clock.kind, live.newest):
+        out.value(value)
+    for count in (live.events, live.answers, live.dropped, live.failed):
+        out.size(count)
+    _write_waiting(out, live)
+    out.size(len(live.tracks))
+    for key, track in live.tracks.items():
+        _plainly(out.value, key, "a key")
+        out.value(track.now)
+        out.size(track.count)
+        for pane in track.panes:
+            _write_running(out, pane) if isinstance(pane, RunningPane) else _write_pane(out, pane)
+    payload = bytes(out.data)
+    head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(live.definition.fingerprint()), len(payload))
+    return head + payload + _checksum(head + payload)
+
+
+def _write_waiting(out: Writer, live: Live) -> None:
+    waiting = live.waiting
+    if waiting is None:
+        return
+    out.value(waiting.flushed)
+    out.size(waiting.number)
+    events = list(waiting)
+    out.size(len(events))
+    for event in events:
+        _plainly(out.row, tuple(event.row.items()), "a waiting event")
+        _plainly(out.value, event.key, "a key")
+        out.value(event.time)
+        out.size(event.number)
+    out.size(len(live.ready))
+    for row in live.ready:
+        _plainly(out.row, tuple(row.items()), "an answer that was not delivered yet")
+
+
+def _write_pane(out: Writer, pane: Pane) -> None:
+    rows = pane.all_rows()
+    _plainly(out.row, rows, f"a row of {pane.spec.members[0].name!r}")
+    out.value(pane.frozen is not None)
+    if pane.frozen is not None:
+        return
+    out.size(len(pane.waiting) if isinstance(pane, OpenPane) else 0)
+    for one, swag in zip(pane.spec.members, pane.swags, strict=True):
+        numbers, states = swag._dump()
+        out.row(numbers)
+        _write_states(out, one, states)
+
+
+def _write_running(out: Writer, pane: RunningPane) -> None:
+    out.size(pane.count)
+    out.size(pane.late_count)
+    out.value(pane.at)
+    for states in (pane.states, pane.late_states):
+        for one, state in zip(pane.spec.members, states, strict=False):
+            _write_states(out, one, [state])
+
+
+def _write_states(out: Writer, one: Member, states: list[Any]) -> None:
+    encode = one.operator.encode
+    plain = states if encode is None else [encode(state) for state in states]
+    _plainly(out.row, plain, f"a state of {one.name!r}", "; give its operator encode= and decode=")
+
+
+def _plainly(write: Callable[[Any], None], value: Any, what: str, remedy: str = "") -> None:
+    try:
+        write(value)
+    except NotPlainError as error:
+        raise SnapshotError(
+            f"{what} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, dates, times, None "
+            f"and tuples of them can{remedy}"
+        ) from None
+
+
+def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, Any]], Any] | None) -> Live:
+    """The live definition that wrote these bytes."""
+    source = Reader(_payload(definition, blob))
+    try:
+        late, spikes, kind, newest = [source.value() for _ in range(4)]
+        live = Live(definition, late=late, answered=answered, spikes=spikes)
+        live.clock.kind, live.newest = kind, newest
+        live.events, live.answers, live.dropped, live.failed = [source.size() for _ in range(4)]
+        _read_waiting(source, live)
+        for _ in range(source.size()):
+            key = source.value()
+            track = live.tracks[key] = Track(live.specs)
+            track.now = source.value()
+            track.count = source.size()
+            for pane in track.panes:
+                _read_running(source, pane) if isinstance(pane, RunningPane) else _read_pane(source, pane)
+        source.end()
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        raise SnapshotError(f"the snapshot's contents make no sense: {error}") from error
+    return live
+
+
+def _payload(definition: Definition, blob: bytes) -> bytes:
+    """What stands between the header and the checksum, both checked."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise SnapshotError(f"a snapshot is bytes, not {type(blob).__name__}")
+    blob = bytes(blob)
+    if blob[: len(MAGIC)] != MAGIC[: len(blob)] or len(blob) < len(MAGIC):
+        raise SnapshotError("these bytes are no snapshot of Slidewise: they do not begin with SLIDEWIS")
+    if len(blob) < _HEADER.size + _DIGEST:
+        raise SnapshotError(f"the snapshot is truncated: it has {len(blob)} bytes, less than a header")
+    _, version, fingerprint, length = _HEADER.unpack_from(blob)
+    if version > VERSION:
+        raise SnapshotError(
+            f"the snapshot has format version {version}, and this Slidewise reads up to {VERSION}; upgrade Slidewise"
+        )
+    if len(blob) < _HEADER.size + length + _DIGEST:
+        raise SnapshotError(
+            f"the snapshot is truncated: it has {len(blob)} of {_HEADER.size + length + _DIGEST} bytes; copy it again"
+        )
+    if len(blob) > _HEADER.size + length + _DIGEST:
+        raise SnapshotError(f"{len(blob) - _HEADER.size - length - _DIGEST} bytes follow the snapshot; copy it again")
+    if blob[-_DIGEST:] != _checksum(blob[:-_DIGEST]):
+        raise SnapshotError("the snapshot is damaged: its checksum does not match; use an older one")
+    if fingerprint.hex() != definition.fingerprint():
+        raise SnapshotError(
+            f"the snapshot was made by another definition: its fingerprint is {fingerprint.hex()}, and this one's "
+            f"{definition.fingerprint()}; restore it with the definition that made it, or start anew"
+        )
+    return blob[_HEADER.size : -_DIGEST]
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST).digest()
+
+
+def _read_waiting(source: Reader, live: Live) -> None:
+    waiting = live.waiting
+    if waiting is None:
+        return
+    waiting.flushed = source.value()
+    number = source.size()
+    for _ in range(source.size()):
+        row = dict(source.row())
+        event = waiting.event(row, source.value(), source.value())
+        event.number = source.size()
+        waiting.add(event)
+    waiting.number = number
+    live.ready = [dict(source.row()) for _ in range(source.size())]
+
+
+def _read_pane(source: Reader, pane: Pane) -> None:
+    rows = source.row()
+    if source.value():
+        from slidewise.live.incoming import arrays_of
+
+        pane.frozen = arrays_of(rows, 1 + max(len(pane.spec.columns), 1))
+        return
+    waiting = source.size()
+    pane.rows = deque(rows[: len(rows) - waiting])
+    if isinstance(pane, OpenPane):
+        pane.waiting = rows[len(rows) - waiting :]
+    for one, swag in zip(pane.spec.members, pane.swags, strict=True):
+        numbers = source.row()
+        swag._load(numbers, _read_states(source, one))
+        if len(swag) != len(pane.rows):
+            raise ValueError(f"{one.name!r} has {len(swag)} states for {len(pane.rows)} rows")
+
+
+def _read_running(source: Reader, pane: RunningPane) -> None:
+    pane.count = source.size()
+    pane.late_count = source.size()
+    pane.at = source.value()
+    if pane.count:
+        pane.states = [_read_states(source, one)[0] for one in pane.spec.members]
+    if pane.late_count:
+        pane.late_states = [_read_states(source, one)[0] for one in pane.spec.members]
+
+
+def _read_states(source: Reader, one: Member) -> list[Any]:
+    states = source.row()
+    decode = one.operator.decode
+    return states if decode is None else [decode(state) for state in states]
