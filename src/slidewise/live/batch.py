@@ -78,10 +78,7 @@ def _late_error(live: Live, incoming: Incoming, row: int) -> TimeOrderError:
     earlier = incoming.times[:row][incoming.codes[:row] == code].tolist()
     now = incoming.tracks[code].now
     newest = max(earlier if now is None else [*earlier, now])
-    clock = live.clock
-    kind, clock.kind = clock.kind, incoming.kind
-    shown = clock.shown(incoming.times[row : row + 1].tolist()[0]), clock.shown(newest)
-    clock.kind = kind
+    shown = [live.clock.shown(time, incoming.kind) for time in (incoming.times.tolist()[row], newest)]
     return TimeOrderError(
         f"the time in row {row}, {shown[0]}, lies before {shown[1]}, the newest"
         + (f" of the key {incoming.keys[code]!r}" if live.definition.by else "")

@@ -85,12 +85,13 @@ class Clock:
                     f"times are datetimes, but {name!r} is over the number {last!r}; write it as '10 minutes', say"
                 )
 
-    def shown(self, number: Any) -> Any:
-        """A number as the time that it stands for, for people to read."""
-        if self.kind == NUMBER or self.kind is None:
+    def shown(self, number: Any, kind: str | None = None) -> Any:
+        """A number as the time that it stands for, for people to read; `kind` where it is not yet the stream's."""
+        kind = kind or self.kind
+        if kind == NUMBER or kind is None:
             return number
         try:
-            time = (_EPOCH_UTC if self.kind == ZONED else _EPOCH) + timedelta(microseconds=number // 1_000)
+            time = (_EPOCH_UTC if kind == ZONED else _EPOCH) + timedelta(microseconds=number // 1_000)
         except OverflowError:
             return f"{number} ns after 1970"
         rest = number % 1_000

@@ -64,7 +64,7 @@ class Incoming:
             fits = not self.count or (column.data.min() >= -far and column.data.max() <= far)
             times = column.data * column.unit if fits else column.data.astype(object) * column.unit
         if self.count:
-            self.live.clock.check(kind, self.live.clock.shown(times[0]))
+            self.live.clock.check(kind, self.live.clock.shown(times[:1].tolist()[0], kind))
         return times, kind
 
     def _keys_at(self, rows: Array) -> list[Any]:

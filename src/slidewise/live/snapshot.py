@@ -22,7 +22,7 @@ from typing import Any
 from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
 from slidewise.live.codec import NotPlainError, Reader, Writer
-from slidewise.live.live import Live, Track
+from slidewise.live.live import Live, Track, canonical
 from slidewise.live.pane import OpenPane, Pane, RunningPane
 from slidewise.live.spec import Member
 
@@ -118,7 +118,7 @@ def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, A
         live.events, live.answers, live.dropped, live.failed = [source.size() for _ in range(4)]
         _read_waiting(source, live)
         for _ in range(source.size()):
-            key = source.value()
+            key = _read_key(source, definition)
             track = live.tracks[key] = Track(live.specs)
             track.now = source.value()
             track.count = source.size()
@@ -172,11 +172,20 @@ def _read_waiting(source: Reader, live: Live) -> None:
     number = source.size()
     for _ in range(source.size()):
         row = dict(source.row())
-        event = waiting.event(row, source.value(), source.value())
+        event = waiting.event(row, _read_key(source, live.definition), source.value())
         event.number = source.size()
         waiting.add(event)
     waiting.number = number
     live.ready = [dict(source.row()) for _ in range(source.size())]
+
+
+def _read_key(source: Reader, definition: Definition) -> Any:
+    """A key that equals what events bring: NaN is the one NaN again."""
+    key = source.value()
+    names = definition.by
+    if len(names) == 1:
+        return canonical(key, names[0])
+    return tuple([canonical(part, name) for part, name in zip(key, names, strict=True)])
 
 
 def _read_pane(source: Reader, pane: Pane) -> None:

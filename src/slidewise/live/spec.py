@@ -89,8 +89,8 @@ class Spec:
             values = tuple([plain(row[name]) for name in self.columns])
         except KeyError as error:
             raise InputError(
-                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is no "
-                f"value. It has {', '.join(map(str, row))}"
+                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is "
+                f"no value. It has {', '.join(map(str, row))}"
             ) from None
         return None if any(value is None for value in values) else values
 

@@ -1,0 +1,209 @@
+"""Every feature of a definition, in every lane, against a direct evaluation of the semantics."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from lanes import LANES, Case, assert_same, direct, run
+
+NAN = float("nan")
+longest_drop = sw.operator(
+    name="longest_drop",
+    identity=(0.0, 0.0, 0.0),
+    lift=lambda x: (x, x, 0.0),
+    combine=lambda a, b: (max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2], a[0] - b[1])),
+    lower=lambda s: s[2],
+)
+words = sw.operator(name="words", identity="", combine=lambda a, b: a + b)
+
+EVENTS = pa.schema(
+    [
+        *(("machine", pa.string()), ("line", pa.int64()), ("ts", pa.timestamp("ms")), ("seq", pa.int64())),
+        *(("temp", pa.float64()), ("load", pa.int64()), ("ok", pa.bool_()), ("tag", pa.string())),
+    ]
+)
+
+
+def events(count: int, seed: int) -> pa.Table:
+    """Interleaved keys, many equal times, nulls and NaN in every place they may be, in no order."""
+    choose = random.Random(seed)
+    start = datetime(2024, 3, 1)
+    rows = [
+        {
+            "machine": choose.choice(["a", "b", None]),
+            "line": choose.choice([1, 2]),
+            "ts": start + timedelta(seconds=choose.randrange(count // 2)),
+            "seq": i,
+            "temp": choose.choice([None, NAN, -0.0, 0.0, 70.5, 71.25, -3.0, 1e16]),
+            "load": choose.choice([None, -5, 0, 1, 2, 3]),
+            "ok": choose.choice([True, True, False, None]),
+            "tag": choose.choice([None, "x", "y", "zz"]),
+        }
+        for i in range(count)
+    ]
+    return pa.Table.from_pylist(rows, schema=EVENTS)
+
+
+BIG, SMALL = events(60, 1), events(9, 2)
+
+
+def sliding(**columns: Any) -> sw.Sliding:
+    return sw.Sliding(by="machine", on="ts", **columns)
+
+
+CASES = [
+    Case("one", sliding(peak=sw.max("temp").over("10s")), BIG),
+    Case("the same definition over other rows", sliding(peak=sw.max("temp").over("10s")), SMALL),
+    Case("no rows", sliding(peak=sw.max("temp").over("10s")), BIG.slice(0, 0)),
+    Case("one row", sliding(peak=sw.max("temp").over("10s")), BIG.slice(3, 1)),
+    Case(
+        "closed ends",
+        sliding(
+            right=sw.sum("load").over("5s"),
+            both=sw.sum("load").over("5s", closed="both"),
+            left=sw.sum("load").over("5s", closed="left"),
+            neither=sw.sum("load").over("5s", closed="neither"),
+            rows=sw.sum("load").over(rows=3),
+            rows_left=sw.sum("load").over(rows=3, closed="left"),
+            one=sw.sum("load").over(rows=1),
+        ),
+        BIG,
+    ),
+    Case(
+        "everything so far",
+        sliding(
+            total=sw.sum("load").over("all"),
+            before=sw.count().over("all", closed="left"),
+            seen=sw.max("temp").over("all", at_least=3),
+            drop=longest_drop("load").over("all"),
+        ),
+        BIG,
+    ),
+    Case(
+        "at least",
+        sliding(
+            some=sw.mean("load").over("8s", at_least=3),
+            many=sw.count("load").over("8s", at_least=4),
+            none=sw.count("load").over(rows=2, closed="left"),
+            listed=sw.collect("load").over(rows=2, closed="left"),
+        ),
+        BIG,
+    ),
+    Case(
+        "where",
+        sliding(
+            good=sw.max("load").where("ok").over("8s"),
+            rows=sw.sum("load").where("ok").over(rows=3),
+            count=sw.count().where("ok").over("8s"),
+            seen=sw.count().where("ok").over("all"),
+        ),
+        BIG,
+    ),
+    Case(
+        "order of equal times",
+        sliding(
+            first=sw.first("load").over("6s"),
+            last=sw.last("tag").over("6s"),
+            all=sw.collect("load").over("6s"),
+            best=sw.argmax("tag", "load").over("6s"),
+            worst=sw.argmin("load", "load").over(rows=4),
+            four=sw.m4("load").over(rows=4),
+            text=words("tag").over("6s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "ties",
+        sw.Sliding(by="machine", on="ts", ties=["tag", "seq"], last=sw.collect("load").over(rows=3)),
+        BIG,
+    ),
+    Case("no keys", sw.Sliding(on="ts", top=sw.maxcount("load").over("5s"), two=sw.last("load").over(rows=2)), BIG),
+    Case(
+        "two keys",
+        sw.Sliding(by=["line", "machine"], on="ts", top=sw.maxcount("load").over("9s"), n=sw.count().over(rows=3)),
+        BIG,
+    ),
+    Case(
+        "numbers",
+        sliding(
+            mean=sw.mean("temp").over("9s"),
+            sum=sw.sum("temp").over(rows=5),
+            deviation=sw.stddev("load").over("9s"),
+            variance=sw.variance("temp").over(rows=4),
+            together=sw.covariance("load", "seq").over(rows=6),
+            correlated=sw.correlation("load", "seq").over("9s"),
+            product=sw.product("load").over("9s"),
+            geometric=sw.geomean("load").over("9s"),
+            swing=sw.relative_variation("load").over("9s"),
+            range=sw.value_range("load").over("9s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "sets and sketches",
+        sliding(
+            kinds=sw.count_distinct("tag").over("9s"),
+            about=sw.hyperloglog(p=5)("load").over("9s"),
+            seen=sw.bloom(bits=64, hashes=2, probe="x")("tag").over("9s"),
+            all=sw.bool_and("ok").over(rows=2),
+            any=sw.bool_or("ok").over("9s"),
+            low=sw.mincount("tag").over("9s"),
+        ),
+        BIG,
+    ),
+    Case("own operator", sliding(drop=longest_drop("load").over("9s"), by_rows=longest_drop("seq").over(rows=4)), BIG),
+    Case(
+        "in input order",
+        sw.Sliding(by="machine", last=sw.collect("seq").over(rows=3), all=sw.sum("seq").over("all")),
+        BIG,
+    ),
+]
+
+
+def _with_times(times: pa.Array) -> pa.Table:
+    return BIG.slice(0, len(times)).set_column(2, "ts", times)
+
+
+_SECONDS = [random.Random(5).randrange(20) for _ in range(30)]
+CASES += [
+    Case(
+        f"times as {kind}, last {last}",
+        sliding(n=sw.count().over(last), back=sw.sum("load").over(last, closed="left")),
+        _with_times(pa.array(values, kind)),
+    )
+    for kind, values, last in [
+        (pa.timestamp("ns"), [s * 10**9 + s for s in _SECONDS], "4s"),
+        (pa.timestamp("us", "Europe/Paris"), [datetime(2024, 3, 31, 0, s, tzinfo=UTC) for s in _SECONDS], "4 minutes"),
+        (pa.timestamp("s"), _SECONDS, "2500ms"),
+        (pa.date32(), [date(2024, 3, 1) + timedelta(days=s) for s in _SECONDS], "4d"),
+        (pa.int64(), _SECONDS, 4),
+        (pa.int64(), _SECONDS, 2.5),
+        (pa.float64(), [s / 8 for s in _SECONDS], 0.5),
+    ]
+]
+BY_NAME = {case.name: case for case in CASES}
+assert len(BY_NAME) == len(CASES)
+
+
+@cache
+def answers(lane: str) -> dict[str, Any]:
+    return run(lane, list(BY_NAME.values()))
+
+
+@cache
+def expected(name: str) -> list[dict[str, Any]]:
+    return direct(BY_NAME[name].definition, BY_NAME[name].table)
+
+
+@pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("lane", LANES)
+def test_every_lane_gives_the_answers_of_the_semantics(lane: str, name: str) -> None:
+    assert_same(BY_NAME[name], answers(lane)[name], expected(name))

@@ -1,0 +1,321 @@
+"""One fixture for every way to run a definition: a feature is tested once, in all lanes.
+
+A case is a definition and a table. A lane runs all cases of a module that share a definition and a schema as one job,
+with the case's number as one more key, so that lanes that are slow to start do it once. What is right comes from
+`direct`, which evaluates the semantics row by row.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+import slidewise as sw
+from slidewise.kernels.interpreted import interpreted
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.equality import same
+from slidewise.windows import Duration
+
+ROW = "the row's number"
+CASE = "the case's number"
+UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A definition over a table; the name is the test's."""
+
+    name: str
+    definition: sw.Sliding
+    table: pa.Table
+
+
+def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    def windows(op: sw.Operator, inputs: list[Any], n: int) -> Any:
+        ends = np.arange(1, len(inputs[0]) + 1)
+        return interpreted(op, inputs, np.maximum(ends - n, 0), ends)
+
+    with (
+        patch("slidewise.kernels.plan._windows", interpreted),
+        patch("slidewise.tables.evaluate.plain_rows", windows),
+    ):
+        return definition(table)
+
+
+def _compiled(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """Each aggregate by `sw.rolling`, over rows that are sorted here."""
+    rows = table.to_pylist()
+    ticks = times_of(definition, table)
+    keys = [key_of(definition, row) for row in rows]
+    order = sorted(range(len(rows)), key=lambda i: (ticks[i], order_of(definition, rows[i])))
+    codes: dict[Any, int] = {}
+    by = np.array([codes.setdefault(keys[i], len(codes)) for i in order], np.int64)
+    ordered = table.take(np.array(order, np.int64))
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    for name, aggregate in definition.columns.items():
+        array = pa.chunked_array(_rolled(definition, aggregate, ordered, by).take(back))
+        table = table.append_column(name, array)
+    return table
+
+
+def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: Any) -> Any:
+    window = aggregate.window
+    assert window is not None
+    inputs = [table.column(name) for name in aggregate.columns] or [pa.chunked_array([pa.array(by)])]
+    if aggregate.condition is not None:
+        flag = compute.fill_null(table.column(aggregate.condition), False)
+        inputs = [compute.if_else(flag, column, pa.scalar(None, column.type)) for column in inputs]
+    timed = definition.on is not None and window.rows is None
+    last = "all" if window.last is None and window.rows is None else window.last
+    return sw.rolling(
+        tuple(inputs),
+        aggregate.operator,
+        rows=window.rows,
+        times=table.column(definition.on) if timed else None,
+        last=last if window.rows is None else None,
+        closed=window.closed,
+        by=by,
+        at_least=window.at_least,
+    )
+
+
+def _pandas(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    import pandas as pd
+
+    frame = definition(table.to_pandas(types_mapper=pd.ArrowDtype))
+    assert list(frame.columns) == [*table.column_names, *definition.columns]
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _polars(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    import polars as pl
+
+    frame = definition(pl.from_arrow(table))
+    assert frame.columns == [*table.column_names, *definition.columns]
+    return frame.to_arrow()
+
+
+def _live(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """One event at a time, peers together."""
+    if definition.on is None:
+        live = definition.live()
+        answers = [{**row, **live.push(row)} for row in table.to_pylist()]
+    else:
+        live = definition.live(late="wait:0")
+        answers = []
+        for row in in_time_order(definition, table).to_pylist():
+            answers += live.push(row)
+        answers += live.flush()
+    assert live.stats.answered == live.stats.events == len(table)
+    return as_table(definition, table, answers)
+
+
+def _live_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """Batches of many sizes, through kernels and one by one, with single events between them."""
+    choose = random.Random(len(table))
+    table_in = in_time_order(definition, table)
+    live = definition.live() if definition.on is None else definition.live(late="wait:0")
+    answers: list[dict[str, Any]] = []
+    at = 0
+    with (
+        patch("slidewise.live.batch.by_kernels", lambda _batch: choose.random() < 0.7),
+        patch("slidewise.live.batch_waiting._FEW", 10),
+    ):
+        while at < len(table):
+            piece = table_in.slice(at, choose.choice([1, 2, 7, 40, 200]))
+            at += len(piece)
+            if choose.random() < 0.3:
+                for row in piece.to_pylist():
+                    found = live.push(row)
+                    answers += [{**row, **found}] if definition.on is None else found
+            else:
+                answers += live.push_many(piece).to_pylist()
+            if choose.random() < 0.2:
+                live = definition.restore(live.snapshot())
+    answers += [] if definition.on is None else live.flush()
+    return as_table(definition, table, answers)
+
+
+LANES: dict[str, Callable[[sw.Sliding, pa.Table], pa.Table]] = {
+    "interpreted": _interpreted,
+    "compiled": _compiled,
+    "pyarrow": lambda definition, table: definition(table),
+    "pandas": _pandas,
+    "polars": _polars,
+    "live": _live,
+    "live batches": _live_batches,
+}
+
+
+def run(lane: str, cases: list[Case]) -> dict[str, list[dict[str, Any]]]:
+    """The answers of all cases, by the case's name: one dict for each row, in the table's order."""
+    jobs: dict[Any, list[Case]] = defaultdict(list)
+    for case in cases:
+        jobs[case.definition, case.table.schema].append(case)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for (definition, _), members in jobs.items():
+        joint = sw.Sliding((CASE, *definition.by), definition.on, definition.ties, definition.columns)
+        numbered = [
+            case.table.append_column(CASE, pa.array([i] * len(case.table), pa.int64())).append_column(
+                ROW, pa.array(range(len(case.table)), pa.int64())
+            )
+            for i, case in enumerate(members)
+        ]
+        answers = LANES[lane](joint, pa.concat_tables(numbered)).to_pylist()
+        for i, case in enumerate(members):
+            mine = sorted((row for row in answers if row[CASE] == i), key=lambda row: row[ROW])
+            found[case.name] = [{name: plain(row[name]) for name in definition.columns} for row in mine]
+    return found
+
+
+def in_time_order(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    ticks = times_of(definition, table)
+    return table.take(np.array(sorted(range(len(table)), key=ticks.__getitem__), np.int64))
+
+
+def as_table(definition: sw.Sliding, table: pa.Table, answers: list[dict[str, Any]]) -> pa.Table:
+    columns = {name: [row[name] for row in answers] for name in (*table.column_names, *definition.columns)}
+    return Rows(columns)  # type: ignore[return-value]
+
+
+class Rows:
+    """Answers as they came, where Arrow would have to guess their types."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self._columns = columns
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return [
+            dict(zip(self._columns, row, strict=True)) for row in zip(*self._columns.values(), strict=True)
+        ]
+
+
+def plain(value: Any) -> Any:
+    """Structs as tuples of pairs, whatever lane they came from."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return tuple((name, plain(one)) for name, one in value.items())
+    return value
+
+
+def times_of(definition: sw.Sliding, table: pa.Table) -> list[Any]:
+    """Times in nanoseconds, or as they are where they are numbers; 0 where there is no time column."""
+    if definition.on is None:
+        return [0] * len(table)
+    column = table.column(definition.on)
+    if pa.types.is_timestamp(column.type):
+        return [tick * UNITS[column.type.unit] for tick in column.cast(pa.int64()).to_pylist()]
+    if pa.types.is_date32(column.type):
+        return [day * 86_400 * 10**9 for day in column.cast(pa.int32()).to_pylist()]
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def key_of(definition: sw.Sliding, row: dict[str, Any]) -> str:
+    """A row's key: null is a key, NaN is one, and there is one zero."""
+    return repr([value + 0.0 if isinstance(value, float) else value for value in map(row.get, definition.by)])
+
+
+def order_of(definition: sw.Sliding, row: dict[str, Any]) -> tuple[Any, ...]:
+    """What orders rows of equal time: nulls first, NaN last. In input order where there is no time."""
+    if definition.on is None:
+        return ()
+
+    def rank(value: Any) -> tuple[Any, ...]:
+        return (0,) if value is None else (2,) if value != value else (1, value)
+
+    return tuple(rank(row[name]) for name in definition.ordering)
+
+
+def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
+    """The semantics, row by row: find the window, leave out what is skipped, fold."""
+    rows = table.to_pylist()
+    ticks = times_of(definition, table)
+    keys = [key_of(definition, row) for row in rows]
+    ordered = sorted(range(len(rows)), key=lambda i: (keys[i], ticks[i], order_of(definition, rows[i])))
+    answers: list[dict[str, Any]] = [{} for _ in rows]
+    for place, i in enumerate(ordered):
+        mine = [j for j in ordered if keys[j] == keys[i]]
+        before = mine.index(i)
+        for name, aggregate in definition.columns.items():
+            held = _window(definition, aggregate, mine, before, ticks)
+            answers[i][name] = plain(_answer(aggregate, [rows[j] for j in held]))
+        assert ordered[place] == i
+    return answers
+
+
+def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: int, ticks: list[Any]) -> list[int]:
+    window = aggregate.window
+    assert window is not None
+    left = window.closed in ("left", "neither")
+    if window.rows is not None:
+        stop = at if left else at + 1
+        return mine[max(stop - window.rows, 0) : stop]
+    if definition.on is None:
+        return mine[: at if left else at + 1]
+    now = ticks[mine[at]]
+    width = window.last.ns if isinstance(window.last, Duration) else window.last
+    held = []
+    for j in mine:
+        young = width is None or ticks[j] > now - width or (ticks[j] == now - width and window.closed in ("both", "left"))
+        if young and (ticks[j] < now if left else ticks[j] <= now):
+            held.append(j)
+    return held
+
+
+def _answer(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
+    op, window = aggregate.operator, aggregate.window
+    assert window is not None
+    if aggregate.condition is not None:
+        rows = [row for row in rows if row[aggregate.condition] is True]
+    arguments = [tuple(row[name] for name in aggregate.columns) or (0,) for row in rows]
+    states = [op.lift(*values) for values in arguments if not any(value is None for value in values)]
+    least = window.at_least
+    if least is None:
+        least = 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1
+    if len(states) < least:
+        return None
+    total = states[0] if states else op.identity
+    for state in states[1:]:
+        total = op.combine(total, state)
+    return op.lower(total)
+
+
+def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    """Equal answers, up to an exchange between rows that are equal in all that orders them; shows the first difference."""
+    definition, rows = case.definition, case.table.to_pylist()
+    ticks = times_of(definition, case.table)
+    assert len(found) == len(expected) == len(rows)
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        key = key_of(definition, row)
+        alone = i if definition.on is None else None
+        groups[repr((key, ticks[i], order_of(definition, row), alone))].append(i)
+    for members in groups.values():
+        mine = sorted((found[i] for i in members), key=repr)
+        theirs = sorted((expected[i] for i in members), key=repr)
+        for one, other in zip(mine, theirs, strict=True):
+            for name in definition.columns:
+                assert alike(one[name], other[name]), (
+                    f"{case.name}: row {members[0]}, {rows[members[0]]}: {name} = {definition.columns[name]!r} is "
+                    f"{one[name]!r} and should be {other[name]!r}"
+                )
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Equal values: NaN equals itself, and an integer is a float of the same value."""
+    if isinstance(a, int | float) and isinstance(b, int | float) and not isinstance(a, bool):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return bool(same(a, b))
