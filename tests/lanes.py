@@ -195,9 +195,7 @@ class Rows:
         self._columns = columns
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        return [
-            dict(zip(self._columns, row, strict=True)) for row in zip(*self._columns.values(), strict=True)
-        ]
+        return [dict(zip(self._columns, row, strict=True)) for row in zip(*self._columns.values(), strict=True)]
 
 
 def plain(value: Any) -> Any:
@@ -267,7 +265,9 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
     width = window.last.ns if isinstance(window.last, Duration) else window.last
     held = []
     for j in mine:
-        young = width is None or ticks[j] > now - width or (ticks[j] == now - width and window.closed in ("both", "left"))
+        young = (
+            width is None or ticks[j] > now - width or (ticks[j] == now - width and window.closed in ("both", "left"))
+        )
         if young and (ticks[j] < now if left else ticks[j] <= now):
             held.append(j)
     return held
@@ -292,7 +292,7 @@ def _answer(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
 
 
 def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
-    """Equal answers, up to an exchange between rows that are equal in all that orders them; shows the first difference."""
+    """Equal answers, but rows equal in all that orders them may exchange theirs; shows the first difference."""
     definition, rows = case.definition, case.table.to_pylist()
     ticks = times_of(definition, case.table)
     assert len(found) == len(expected) == len(rows)

@@ -77,8 +77,10 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
 ]
 
 
-def choose(operator: Operator, window: Window | None = None, *, integers: bool = False, spikes: bool = False) -> Choice:
-    """The algorithm for an operator over a window, one event at a time.
+def choose(
+    operator: Operator | Aggregate, window: Window | None = None, *, integers: bool = False, spikes: bool = False
+) -> Choice:
+    """The algorithm for an operator over a window, or for an aggregate, one event at a time.
 
     `integers` says that all values are whole numbers, so that a sum can be taken apart again exactly. `spikes` says
     that a rare slow event does no harm, which lets in algorithms that are constant on average only.
@@ -86,9 +88,14 @@ def choose(operator: Operator, window: Window | None = None, *, integers: bool =
     >>> import slidewise as sw
     >>> sw.choose(sw.max).name, sw.choose(sw.max, spikes=True).name, sw.choose(sw.sum, integers=True).name
     ('DabaLite', 'SlickDeque', 'SubtractOnEvict')
+    >>> sw.choose(sw.max("x").over("all")).name
+    'running state'
     >>> sw.choose(sw.max).calls
     '3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average'
     """
+    if isinstance(operator, Aggregate):
+        window = operator.window
+        operator = operator.operator
     if not isinstance(operator, Operator):
         raise SlidewiseError(f"choose takes an operator, such as sw.choose(sw.max), not {operator!r}")
     asked = _Asked(operator, window, integers, spikes)

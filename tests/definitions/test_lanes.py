@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from lanes import LANES, Case, assert_same, direct, run
 
 import slidewise as sw
-from lanes import LANES, Case, assert_same, direct, run
 
 NAN = float("nan")
 longest_drop = sw.operator(

@@ -56,7 +56,9 @@ def aggregates(draw: st.DrawFn, timed: bool) -> Any:
         n = draw(st.integers(max(1, least or 1), 5))
         return aggregate.over(rows=n, closed=draw(st.sampled_from(["right", "left"])), at_least=least)
     closed = draw(st.sampled_from(["right", "both", "left", "neither"] if timed else ["right", "left"]))
-    return aggregate.over("all" if kind == "all" else draw(st.sampled_from([1, 3, 2.5, 100])), closed=closed, at_least=least)
+    return aggregate.over(
+        "all" if kind == "all" else draw(st.sampled_from([1, 3, 2.5, 100])), closed=closed, at_least=least
+    )
 
 
 @st.composite

@@ -18,15 +18,21 @@ _HASHES = ("bloom", "countmin", "hyperloglog", "naive_bayes")
 
 def check_type(op: Operator, column: Column, name: str) -> None:
     """Refuse a column that a built-in operator cannot aggregate; `name` is what the error calls it."""
-    if not op.builtin or (column.is_object and (column.valid is not None and not column.valid.any())):
+    nothing = not len(column) or (column.valid is not None and not column.valid.any())
+    if not op.builtin or (column.is_object and nothing):
         return
-    if op.name not in _ANY_TYPE:
+    holds = "times" if column.unit is not None else "text or other objects" if column.is_object else column.data.dtype
+    if op.name in ("bool_and", "bool_or"):
+        if column.data.dtype != bool:
+            raise InputError(f"{op.name} takes True and False, but {name} holds {holds}; compare them first")
+    elif op.name in _HASHES:
+        if column.unit is not None:
+            raise InputError(f"{op.name} takes numbers and text, but {name} holds times; cast them to integers first")
+    elif op.name not in _ANY_TYPE:
         if column.unit is not None:
             raise InputError(f"{op.name} takes numbers, but {name} holds times; subtract a start from them first")
-        if column.is_object and op.name not in _HASHES:
-            raise InputError(f"{op.name} takes numbers, but {name} holds text or other objects")
-    if op.name in ("bool_and", "bool_or") and column.data.dtype != bool:
-        raise InputError(f"{op.name} takes True and False, but {name} holds {column.data.dtype}")
+        if column.is_object:
+            raise InputError(f"{op.name} takes numbers, but {name} holds {holds}; cast it to numbers first")
 
 
 def readied(op: Operator, columns: list[Column]) -> list[Column]:

@@ -22,7 +22,7 @@ _BATCH, _KEY, _ROW = 3_000.0, 12.0, 0.1
 def push_many(live: Live, table: Any) -> Any:
     """See `Live.push_many`."""
     frame = frame_of(table)
-    check_names(live.definition, frame.names)
+    check_names(live.definition, frame)
     if live.waiting is not None:
         from slidewise.live.batch_waiting import push_waiting
 

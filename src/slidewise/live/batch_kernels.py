@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from slidewise.errors import SlidewiseError
+from slidewise.errors import InputError, SlidewiseError
 from slidewise.kernels.bounds import Grouped, time_bounds
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, over_bounds
@@ -177,5 +178,12 @@ def as_arrays(spec: Spec, types: list[Any], answers: list[list[Any]]) -> list[An
         values = [answer[j] for answer in answers]
         if one.operator.builtin and one.operator.name == "m4":
             values = [None if value is None else value._asdict() for value in values]
-        arrays.append(pa.array(values, answer_type(one.operator, types)))
+        kind = answer_type(one.operator, types)
+        try:
+            array = pa.array(values)
+            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # rows before this batch had another type
+                array = array if kind is None else array.cast(kind)
+            arrays.append(array)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(f"{one.name!r} has answers of several types, which no column can hold: {error}") from error
     return arrays

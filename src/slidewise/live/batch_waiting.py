@@ -25,6 +25,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     waiting = live.waiting
     assert waiting is not None
     incoming = Incoming(live, frame)
+    waiting.check(incoming.kind if incoming.count else None)
     late, newest = _late(live, waiting, incoming)
     kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     through = None

@@ -106,8 +106,7 @@ class Incoming:
         """The rows as dicts of what the definition reads."""
         import pyarrow as pa
 
-        definition = self.live.definition
-        names = [name for name in definition.needs if name not in definition.by and name != definition.on]
+        names = list(self.live.definition.inputs)
         if not names:
             return [{}] * self.count
         found: list[dict[str, Any]] = pa.table([as_arrow(self.frame.column(name)) for name in names], names).to_pylist()
@@ -155,6 +154,8 @@ def joined(old: Array | None, column: Column) -> Array:
     new = column.data
     if old is None:
         return new
+    if str(column.arrow) == "null":  # nothing but nulls in this batch: its answers have the type of earlier ones
+        raise CannotJoinError
     if column.unit is not None and new.dtype != object:
         return np.concatenate([_ticks(old.tolist(), column), new])
     if new.dtype == object:

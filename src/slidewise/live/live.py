@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from slidewise.definition import Definition
-from slidewise.errors import InputError, SlidewiseError, TimeOrderError
-from slidewise.live.clock import Clock
+from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError
+from slidewise.live.clock import NUMBER, Clock
 from slidewise.live.pane import new_pane
 from slidewise.live.spec import PLAIN, Spec, specs_of
 from slidewise.live.waiting import Event, Waiting, wait_of
@@ -92,17 +92,18 @@ class Live:
             track = Track(self.specs)
         elif time is not None and time < track.now:
             return self._late(key, time, track)
+        arguments = [spec.arguments(row) for spec in self.specs]
         values: list[Any] = []
         number = track.count
         at = 0
         try:
             for pane in track.panes:
-                spec = pane.spec
-                values += pane.push(number if spec.numbered else time, spec.arguments(row))
+                values += pane.push(number if pane.spec.numbered else time, arguments[at])
                 at += 1
         except BaseException as error:
-            self._undo(track, at, error)
-            raise
+            for pane in track.panes[: at + 1]:
+                pane.undo()
+            self._fail(at, error, "; the event was not taken in")
         track.now = time
         track.count = number + 1
         self.tracks[key] = track
@@ -116,12 +117,15 @@ class Live:
         answers = dict(zip(self._names, values, strict=True))
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
 
-    def _undo(self, track: Track, at: int, error: BaseException) -> None:
-        """Take back what the panes up to `at` have taken in."""
-        if isinstance(error, SlidewiseError):
-            error.add_note(f"in {self.specs[at].members[0].name!r}; the event was not taken in")
-        for pane in track.panes[: at + 1]:
-            pane.undo()
+    def _fail(self, at: int, error: BaseException, note: str) -> NoReturn:
+        """Raise what a spec's aggregates raised, as a Slidewise error unless it is an interrupt."""
+        names = ", ".join(repr(one.name) for one in self.specs[at].members)
+        if isinstance(error, Exception) and not isinstance(error, SlidewiseError):
+            failed = OperatorFailedError(f"an operator of {names} raised {error!r}")
+            failed.add_note(f"in {names}{note}")
+            raise failed from error
+        error.add_note(f"in {names}{note}")
+        raise error
 
     def _late(self, key: Any, time: Any, track: Track) -> None:
         if self.late == "drop":
@@ -131,7 +135,7 @@ class Live:
         shown = f" of the key {key!r}" if self.definition.by else ""
         raise TimeOrderError(
             f"the event's time {self.clock.shown(time)} lies before {self.clock.shown(track.now)}, the newest"
-            f"{shown}; sort the events, or use live(late='drop') or live(late='wait:10s')"
+            f"{shown}; sort the events, or use live(late='drop') or live(late='{_wait_for(self.clock)}')"
         )
 
     def _key(self, row: Mapping[str, Any]) -> Any:
@@ -143,6 +147,7 @@ class Live:
     def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[dict[str, Any]]:
         waiting = self.waiting
         assert waiting is not None
+        waiting.check(kind)
         if self.newest is not None and waiting.is_late(time, self.newest):
             self.events += 1
             self.dropped += 1
@@ -183,10 +188,10 @@ class Live:
                 places = range(track.count, track.count + len(peers)) if spec.numbered else [time] * len(peers)
                 rows = [(place, event.arguments[at]) for place, event in zip(places, peers, strict=True)]
                 found.append(pane.push_peers(rows))
-        except BaseException:
+        except BaseException as error:
             for pane in track.panes[: at + 1]:
                 pane.undo()
-            raise
+            self._fail(at, error, "")
         track.now = time
         track.count += len(peers)
         self.tracks[key] = track
@@ -256,6 +261,10 @@ class Live:
 
     def __repr__(self) -> str:
         return f"<Live of {len(self)} keys, {self.events} events, late={self.late!r}>"
+
+
+def _wait_for(clock: Clock) -> str:
+    return "wait:10" if clock.kind == NUMBER else "wait:10s"
 
 
 _SIMPLE = frozenset((str, int, bytes, type(None)))

@@ -43,11 +43,18 @@ class Pane:
     def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
         """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
         self.begin()
-        answers = [self.take(place, arguments) for place, arguments in peers]
-        return answers if self.spec.numbered else answers[-1:] * len(answers)
+        if self.spec.numbered or self.spec.is_open:
+            return [self.take(place, arguments) for place, arguments in peers]
+        for place, arguments in peers:
+            self._add(place, arguments)
+        return [self._answers()] * len(peers)
 
     def take(self, place: Any, arguments: Row | None) -> list[Any]:
-        """Take in one more row after `begin`."""
+        """Take in one more row after `begin`, and answer."""
+        self._add(place, arguments)
+        return self._answers()
+
+    def _add(self, place: Any, arguments: Row | None) -> None:
         rows, spec = self.rows, self.spec
         if arguments is not None:
             for swag in self.swags:
@@ -57,7 +64,6 @@ class Pane:
         cut = place - spec.whole if type(place) is int else spec.cut(place)
         if rows and rows[0][0] < cut:
             self._evict(cut)
-        return self._answers()
 
     def _answers(self) -> list[Any]:
         n = len(self.rows)
@@ -208,15 +214,18 @@ class RunningPane:
     def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
         """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
         self.begin()
-        answers = [self.take(place, arguments) for place, arguments in peers]
-        return answers if self.spec.numbered else answers[-1:] * len(answers)
+        if self.spec.numbered or self.spec.is_open:
+            return [self.take(place, arguments) for place, arguments in peers]
+        for _, arguments in peers:
+            self._add(arguments)
+        return [self._answers()] * len(peers)
 
     def begin(self) -> None:
         """From here on `undo` takes back."""
         self.before = self.states, self.count, self.late_states, self.late_count, self.at
 
     def take(self, place: Any, arguments: Row | None) -> list[Any]:
-        """Take in one more row after `begin`."""
+        """Take in one more row after `begin`, and answer."""
         spec = self.spec
         if spec.is_open:
             if self.late_count and self.at < place:
@@ -224,14 +233,18 @@ class RunningPane:
                 self.count += self.late_count
                 self.late_states, self.late_count = [], 0
             self.at = place
-        elif arguments is not None:
-            self.states = self._joined(self.states, self._lifted(arguments))
-            self.count += 1
+        else:
+            self._add(arguments)
         answers = self._answers()
         if spec.is_open and arguments is not None:
             self.late_states = self._joined(self.late_states, self._lifted(arguments))
             self.late_count += 1
         return answers
+
+    def _add(self, arguments: Row | None) -> None:
+        if arguments is not None:
+            self.states = self._joined(self.states, self._lifted(arguments))
+            self.count += 1
 
     def _lifted(self, arguments: Row) -> list[Any]:
         return [one.operator.lift(*arguments) for one in self.spec.members]

@@ -10,13 +10,14 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, WindowError
+from slidewise.live.clock import NUMBER
 from slidewise.live.spec import Spec
 from slidewise.operators.hashing import plain
 from slidewise.windows import Duration
 
 
-def wait_of(late: str, has_time: bool) -> Any:
-    """The bound in `late="wait:10s"`, in nanoseconds or as a number; None where late events do not wait."""
+def wait_of(late: str, has_time: bool) -> Duration | int | float | None:
+    """The bound in `late="wait:10s"`, a duration or a number; None where late events do not wait."""
     if late in ("error", "drop"):
         return None
     if not isinstance(late, str) or not late.startswith("wait:"):
@@ -27,15 +28,13 @@ def wait_of(late: str, has_time: bool) -> Any:
     try:
         number = float(text)
     except ValueError:
-        pass
-    else:
-        if not (number >= 0 and math.isfinite(number)):
-            raise WindowError(f"late={late!r}: the bound is a number from 0 on, or a duration such as '10s'")
-        return int(number) if number.is_integer() else number
-    if text.lstrip("0.").strip().isalpha() and text[:1] == "0":  # "0s": no wait at all, but for peers
-        Duration.of("1" + text.lstrip("0."))
-        return 0
-    return Duration.of(text).ns
+        if text.startswith("0") and not text.strip("0. ").strip().isdigit() and text.strip("0. ").isalpha():
+            Duration.of("1" + text.strip("0. "))  # no time at all, but in a unit that there is
+            return 0
+        return Duration.of(text)
+    if not (number >= 0 and math.isfinite(number)):
+        raise WindowError(f"late={late!r}: the bound is a number from 0 on, or a duration such as '10s'")
+    return int(number) if number.is_integer() else number
 
 
 class Event:
@@ -58,10 +57,11 @@ class Event:
 class Waiting:
     """A heap of events by time and arrival."""
 
-    def __init__(self, definition: Definition, specs: list[Spec], bound: Any) -> None:
+    def __init__(self, definition: Definition, specs: list[Spec], bound: Duration | int | float) -> None:
         self._definition = definition
         self._specs = specs
-        self.bound = bound
+        self._bound = bound
+        self.bound: Any = bound.ns if isinstance(bound, Duration) else bound
         self.flushed: Any = None  # events up to here were answered by flush
         self.number = 0
         self._heap: list[Event] = []
@@ -81,6 +81,15 @@ class Waiting:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         self.number += 1
         return Event(dict(row), key, time, self.number, order, tuple(arguments))
+
+    def check(self, kind: str | None) -> None:
+        """Refuse a bound that does not go with this kind of time; none at all goes with every kind."""
+        if kind == NUMBER and isinstance(self._bound, Duration):
+            raise WindowError(f"times are numbers, but late events wait for {self._bound}; write late='wait:10', say")
+        if kind not in (NUMBER, None) and not isinstance(self._bound, Duration) and self._bound:
+            raise WindowError(
+                f"times are datetimes, but late events wait for {self._bound}; write late='wait:10s', say"
+            )
 
     def add(self, event: Event) -> None:
         heappush(self._heap, event)

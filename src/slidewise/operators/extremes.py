@@ -47,7 +47,7 @@ def _smaller(a: Any, b: Any) -> Any:
 def _no_order(a: Any, b: Any) -> InputError:
     return InputError(
         f"the window holds {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}), which have no order; keep to "
-        "values of one kind, and clear() the window to go on without these"
+        "values of one kind (a SWAG that holds both goes on after clear())"
     )
 
 

@@ -133,6 +133,10 @@ class Operator:
     def __hash__(self) -> int:
         return hash(self._key()) if self.builtin else object.__hash__(self)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A built-in operator is copied and pickled by its name; a user's own by its functions."""
+        return (_named, self._key()) if self.builtin else object.__reduce_ex__(self, protocol)
+
     def __repr__(self) -> str:
         if not self.builtin:
             return f"sw.operator(name={self.name!r})"
@@ -140,6 +144,13 @@ class Operator:
 
     def _key(self) -> tuple[Any, ...]:
         return self.name, tuple(sorted(self.parameters.items()))
+
+
+def _named(name: str, parameters: tuple[tuple[str, Any], ...]) -> Operator:
+    from slidewise.operators import CATALOGUE
+
+    found = next(op for op in CATALOGUE if op.name == name)
+    return found.make(**dict(parameters)) if found.make is not None else found
 
 
 def _call(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> str:

@@ -38,8 +38,9 @@ Array = Any
 def over_table(definition: Definition, table: Any) -> Any:
     """The table with one more column per aggregate, its rows and columns as they were."""
     frame = frame_of(table)
-    check_names(definition, frame.names)
+    check_names(definition, frame)
     rows = Rows(definition, frame)
+    _ = rows.arranged  # what is wrong with keys or times is not an aggregate's fault
     answers = {}
     for name, aggregate in definition.columns.items():
         try:
@@ -49,12 +50,14 @@ def over_table(definition: Definition, table: Any) -> Any:
     return frame.added(answers)
 
 
-def check_names(definition: Definition, names: list[Any]) -> None:
+def check_names(definition: Definition, frame: Frame) -> None:
     """Every column that is read is there, and none that is added."""
+    names, index = frame.names, frame.index
     for name in definition.needs:
         if name not in names:
             has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
             hint = did_you_mean(name, [str(one) for one in names])
+            hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
             raise InputError(f"column {name!r} not found; the table has {has or 'no columns'}{hint}")
         if names.count(name) > 1:
             raise InputError(f"the table has {names.count(name)} columns named {name!r}; rename all but one")
@@ -116,6 +119,8 @@ class Rows:
     def _find_bounds(self, window: Window) -> tuple[Array, Array]:
         index = np.int32 if self._count < 2**31 - 1 else np.int64
         starts, ends = np.empty(self._count, index), np.empty(self._count, index)
+        if not self._count:
+            return starts, ends
         left = window.closed in ("left", "neither")
         offsets = self.arranged.offsets
         if window.rows is not None or self.times is None:
@@ -183,6 +188,8 @@ class Rows:
 
 def time_column(on: str, times: Column) -> Column:
     """The time column, checked."""
+    if not len(times):
+        return times if not times.is_object else replace(times, data=np.zeros(0, np.int64))
     if times.is_object or times.data.dtype == bool:
         raise InputError(f"on={on!r} holds {_kind(times)}; it must hold timestamps, dates or numbers")
     if times.valid is not None:

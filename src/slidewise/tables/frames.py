@@ -15,6 +15,7 @@ class Frame(Protocol):
     """A table of some kind."""
 
     names: list[Any]
+    index: list[Any]  # names of what pandas keeps apart from columns
 
     def __len__(self) -> int: ...
 
@@ -59,6 +60,7 @@ class _Arrow:
     def __init__(self, table: Any) -> None:
         self._table = table
         self.names = table.column_names
+        self.index: list[Any] = []
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -86,6 +88,7 @@ class _Polars:
     def __init__(self, table: Any) -> None:
         self._table = table
         self.names = table.columns
+        self.index: list[Any] = []
 
     def __len__(self) -> int:
         return int(self._table.height)
@@ -114,6 +117,7 @@ class _Pandas:
     def __init__(self, table: Any) -> None:
         self._table = table
         self.names = list(table.columns)
+        self.index = list(table.index.names)
 
     def __len__(self) -> int:
         return len(self._table)
