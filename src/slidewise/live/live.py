@@ -104,10 +104,11 @@ class Live:
             for pane in track.panes[: at + 1]:
                 pane.undo()
             self._fail(at, error, "; the event was not taken in")
+        if not number:
+            self.tracks[key] = track
+            self.clock.kind = kind
         track.now = time
         track.count = number + 1
-        self.tracks[key] = track
-        self.clock.kind = kind
         self.events += 1
         self.answers += 1
         return self._named(values)

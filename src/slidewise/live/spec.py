@@ -34,16 +34,8 @@ class Spec:
     """
 
     __slots__ = (
-        "column",
-        "columns",
-        "condition",
-        "edge",
-        "is_open",
-        "members",
-        "numbered",
-        "running",
-        "whole",
-        "width",
+        *("column", "columns", "condition", "edge", "enough", "is_open", "members", "numbered", "running"),
+        *("whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -51,6 +43,7 @@ class Spec:
         self.column = columns[0] if len(columns) == 1 else None
         self.condition = condition
         self.members: list[Member] = []
+        self.enough = 0  # rows that every member is content with
         self.running = window.rows is None and window.last is None
         self.numbered = window.rows is not None or not has_time
         self.is_open = window.closed in ("left", "neither")
@@ -111,7 +104,9 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         if seen not in found:
             found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm
-        found[seen].members.append(Member(name, op, algorithm, least_of(aggregate)))
+        least = least_of(aggregate)
+        found[seen].members.append(Member(name, op, algorithm, least))
+        found[seen].enough = max(found[seen].enough, least)
     return list(found.values())
 
 
