@@ -9,7 +9,7 @@ import numpy as np
 from slidewise.errors import TimeOrderError
 from slidewise.live.batch_kernels import Found, as_arrays, evaluate
 from slidewise.live.incoming import CannotJoinError, Incoming
-from slidewise.live.live import Live
+from slidewise.live.live import Live, wait_for
 from slidewise.tables.evaluate import check_inputs, check_names
 from slidewise.tables.frames import frame_of
 
@@ -82,7 +82,9 @@ def _late_error(live: Live, incoming: Incoming, row: int) -> TimeOrderError:
     return TimeOrderError(
         f"the time in row {row}, {shown[0]}, lies before {shown[1]}, the newest"
         + (f" of the key {incoming.keys[code]!r}" if live.definition.by else "")
-        + "; sort the events, or use live(late='drop') or live(late='wait:10s'). No row was taken in"
+        + "; sort the events, or use live(late='drop') or live(late='"
+        + wait_for(incoming.kind)
+        + "'). No row was taken in"
     )
 
 

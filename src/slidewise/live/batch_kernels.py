@@ -14,6 +14,7 @@ from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, over_bounds
 from slidewise.kernels.series import Column
 from slidewise.kernels.typed import answer_type, readied
+from slidewise.live.batch_running import running_spec
 from slidewise.live.incoming import CannotJoinError, Incoming, as_python, joined, there
 from slidewise.live.pane import RunningPane
 from slidewise.live.spec import Spec
@@ -138,11 +139,23 @@ def _places(old: Array | None, new: Array) -> Array:
 def _running(
     incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
 ) -> tuple[list[Any], Callable[[], None]]:
-    """One spec over everything so far: its states live on, so its rows go in one by one."""
+    """One spec over everything so far: its states live on. What cannot be compiled goes in row by row."""
     columns, valid = _columns(incoming, spec)
     types = [incoming.kind_of(name) for name in spec.columns]
     for one in spec.members:
         check_inputs(one.operator, spec.columns, columns, types)
+    compiled = None if spec.is_open else running_spec(incoming, at, spec, places, peers, columns, valid)
+    if compiled is not None:
+        running, states, counts = compiled
+
+        def go_on() -> None:
+            for k, track in enumerate(incoming.tracks):
+                pane = track.panes[at]
+                pane.count = counts[k]
+                pane.states = [part[k] for part in states] if counts[k] else []
+
+        arrays = [typed(one.operator, columns, types, found) for one, found in zip(spec.members, running, strict=True)]
+        return arrays, go_on
     panes = []
     for track in incoming.tracks:
         pane, old = RunningPane(spec), track.panes[at]

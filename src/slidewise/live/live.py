@@ -136,7 +136,7 @@ class Live:
         shown = f" of the key {key!r}" if self.definition.by else ""
         raise TimeOrderError(
             f"the event's time {self.clock.shown(time)} lies before {self.clock.shown(track.now)}, the newest"
-            f"{shown}; sort the events, or use live(late='drop') or live(late='{_wait_for(self.clock)}')"
+            f"{shown}; sort the events, or use live(late='drop') or live(late='{wait_for(self.clock.kind)}')"
         )
 
     def _key(self, row: Mapping[str, Any]) -> Any:
@@ -264,8 +264,9 @@ class Live:
         return f"<Live of {len(self)} keys, {self.events} events, late={self.late!r}>"
 
 
-def _wait_for(clock: Clock) -> str:
-    return "wait:10" if clock.kind == NUMBER else "wait:10s"
+def wait_for(kind: str | None) -> str:
+    """An example of a bound for late events that goes with a kind of time."""
+    return "wait:10" if kind == NUMBER else "wait:10s"
 
 
 _SIMPLE = frozenset((str, int, bytes, type(None)))

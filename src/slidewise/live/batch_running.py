@@ -1,0 +1,99 @@
+"""A batch under aggregates of everything so far: one pass per operator, from the states of all keys to their next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.bounds import Grouped
+from slidewise.kernels.kernel import Answers
+from slidewise.kernels.plan import as_numbers
+from slidewise.kernels.running import running
+from slidewise.kernels.series import Column
+from slidewise.live.incoming import Incoming
+from slidewise.live.spec import Member, Spec
+from slidewise.tables.arrange import mark_peers
+
+Array = Any
+
+
+def running_spec(
+    incoming: Incoming,
+    at: int,
+    spec: Spec,
+    places: Array,
+    peers: bool,
+    columns: list[Column],
+    valid: Array | None,
+) -> tuple[list[Answers], list[list[Any]], list[int]] | None:
+    """Each member's answers in the batch's order, its states by key, and how many rows each key has had.
+
+    None where an operator cannot be compiled for these rows and states.
+    """
+    keys = len(incoming.tracks)
+    if places.dtype == object or any(column.unit is not None for column in columns):
+        return None
+    grouped = Grouped(incoming.codes, max(keys, 1))
+    offsets = grouped.offsets
+    codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    seen = np.ones(incoming.count, np.bool_) if valid is None else grouped.bring(valid)
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen)])
+    ends = np.arange(1, incoming.count + 1)
+    if peers and not spec.numbered:  # rows of equal time have the answer of the last of them
+        group = np.empty(incoming.count, np.int64)
+        mark_peers(grouped.bring(places), offsets, group)
+        ends = np.searchsorted(group, group, side="right")
+    new = total[ends] - total[offsets[:-1]][codes]
+    last = total[offsets[:-1]][codes] + new - 1  # the row, among those that count, whose answer is meant
+    before = np.array([track.panes[at].count for track in incoming.tracks], np.int64)
+    found, states = [], []
+    for j, one in enumerate(spec.members):
+        old = [pane.states[j] if pane.count else None for pane in (track.panes[at] for track in incoming.tracks)]
+        counts = before[codes] + new if keys else new
+        if one.operator.builtin and one.operator.name == "count":
+            answers = Answers([counts.copy()], None)
+            states.append(
+                [
+                    (0 if state is None else state) + int(n)
+                    for state, n in zip(old, _gained(total, offsets), strict=False)
+                ]
+            )
+        else:
+            inputs = [grouped.bring(as_numbers(one.operator, column).data)[seen] for column in columns]
+            went = running(one.operator, inputs, total[offsets], old)
+            if went is None:
+                return None
+            states.append(went[1])
+            answers = _looked_up(one, went[0], last, new > 0, codes, old)
+        enough = counts >= one.least
+        ok = enough if answers.valid is None else answers.valid & enough
+        found.append(Answers([grouped.take_back(f) for f in answers.fields], grouped.take_back(ok)))
+    return found, states, (before + _gained(total, offsets)[:keys]).tolist()
+
+
+def _gained(total: Array, offsets: Array) -> Array:
+    """How many rows that count each key has in the batch."""
+    return np.diff(total[offsets])
+
+
+def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:
+    """Each row's answer: that of the last row that counts, or what its key's state said before the batch."""
+    ok = (
+        np.ones(len(last), np.bool_)
+        if answers.valid is None or not len(answers.valid)
+        else answers.valid[np.maximum(last, 0)]
+    )
+    if new.all():
+        return Answers([field[last] for field in answers.fields], None if answers.valid is None else ok)
+    said = [None if state is None else one.operator.lower(state) for state in old]
+    before = [
+        [None if value is None else (value[c] if isinstance(value, tuple) else value) for value in said]
+        for c in range(len(answers.fields))
+    ]
+    fields = []
+    for field, values in zip(answers.fields, before, strict=True):
+        prior = np.array([0 if value is None else value for value in values], field.dtype)[codes]
+        fields.append(np.where(new, field[np.maximum(last, 0)], prior) if len(field) else prior)
+    known = np.array([value is not None for value in said], np.bool_)[codes]
+    return Answers(fields, np.where(new, ok, known))
