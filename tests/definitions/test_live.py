@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -320,6 +321,20 @@ def test_a_sum_that_does_not_fit_is_an_error_and_the_event_is_not_taken_in() -> 
     assert "1 waiting events of time 1 were left out" in "".join(caught.value.__notes__)
     assert waiting.stats.failed == 1
     assert [row["total"] for row in waiting.flush()] == [2**62 + 1]
+
+
+@pytest.mark.parametrize("window", [9, "all"])
+def test_peers_in_a_batch_may_pass_the_limit_together(window: Any) -> None:
+    """The sum of peers fits, though the sum of the first two does not."""
+    values = [2**62, 2**62, 2**62 - 1, -(2**62), -1]
+    rows = [{"t": i // 4, "seq": i, "x": x} for i, x in enumerate(values)]
+    definition = sw.Sliding(on="t", ties="seq", total=sw.sum("x").over(window))
+    expected = [2**63 - 1] * 4 + [2**63 - 2]
+    assert definition(pa.Table.from_pylist(rows))["total"].to_pylist() == expected
+    live = definition.live(late="wait:0")
+    with patch("slidewise.live.batch_waiting._FEW", 1):
+        found = live.push_many(pa.Table.from_pylist([*rows, {"t": 2, "seq": 5, "x": 0}]))
+    assert found["total"].to_pylist() == expected
 
 
 def test_idle_keys_can_be_forgotten() -> None:

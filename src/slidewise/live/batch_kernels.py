@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from slidewise.errors import InputError, SlidewiseError
+from slidewise.errors import InputError, SlidewiseError, SumOverflowError
 from slidewise.kernels.bounds import Grouped, time_bounds
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, over_bounds
@@ -144,7 +145,10 @@ def _running(
     types = [incoming.kind_of(name) for name in spec.columns]
     for one in spec.members:
         check_inputs(one.operator, spec.columns, columns, types)
-    compiled = None if spec.is_open else running_spec(incoming, at, spec, places, peers, columns, valid)
+    compiled = None
+    if not spec.is_open:
+        with suppress(SumOverflowError) if peers else nullcontext():  # a sum may not fit before its last peer is in
+            compiled = running_spec(incoming, at, spec, places, peers, columns, valid)
     if compiled is not None:
         running, states, counts = compiled
 
@@ -166,14 +170,16 @@ def _running(
     values = [as_python(column, column.data).tolist() for column in columns]
     spots, codes = places.tolist(), incoming.codes.tolist()
     present_rows = [True] * len(codes) if valid is None else valid.tolist()
-    answers: list[Any] = [None] * len(codes)
-    order = range(len(codes))
-    for i in order:
-        row = tuple([part[i] for part in values]) if present_rows[i] else None
-        answers[i] = panes[codes[i]].take(spots[i], row)
-    if peers and not spec.numbered and not spec.is_open:  # peers have the answer of the last of them
-        last: dict[Any, Any] = {(codes[i], spots[i]): answers[i] for i in order}
-        answers = [last[codes[i], spots[i]] for i in order]
+    rows = [
+        (spot, tuple(row) if counts else None)
+        for spot, counts, row in zip(spots, present_rows, zip(*values, strict=True), strict=True)
+    ]
+    answers: list[Any] = []
+    if peers:  # which stand together, since rows are sorted by key and time
+        for (k, _), group in groupby(range(len(rows)), key=lambda i: (codes[i], rows[i][0])):
+            answers += panes[k].push_peers([rows[i] for i in group])
+    else:
+        answers += [panes[k].take(*row) for k, row in zip(codes, rows, strict=True)]
 
     def change() -> None:
         for track, pane in zip(incoming.tracks, panes, strict=True):
