@@ -1,8 +1,10 @@
-"""Variance and standard deviation over the last n rows: block scans of double-double moments.
+"""Variance and standard deviation over the last n rows: running sums that never round, at one speed for every n.
 
-Moments are taken about the first value of a block, so that a block's suffix and the next block's prefix just add up.
-That costs digits where this value lies far off the others: such rows are marked, and the general kernel, whose moments
-are about each window's own first value, answers them.
+Distances from a value in the middle, and their squares, are cut into three parts each, as `fast_sums` cuts values: sums
+of parts are exact, so what leaves the window is taken off again without a trace. What lies below the third part is
+lost, and this bounds the error of every answer. An answer is sure if no such error could change its last bit; the
+general kernel answers the other rows. The middle, and the sizes of the parts, are chosen anew for each stretch of rows,
+so a value far off spoils its own stretch at most.
 """
 
 from __future__ import annotations
@@ -20,207 +22,237 @@ import numpy as np
 from numba import njit, uintp as u
 from slidewise.kernels.fma import fma
 
-TILE = 512
-FEW = 24
-TRUST = 2.0 ** -24
+# Parts lie in one array, TILE apart: where several arrays might overlap, for all that LLVM knows, it gives up vectors.
+TILE = 256
+T1, T2, T3, T4, T5 = TILE, 2 * TILE, 3 * TILE, 4 * TILE, 5 * TILE
+STRETCH = 8  # windows
+SHORTEST = 2048
+ROUNDING = 2.0**-98  # more than what double-doubles lose on the way from sums to an answer
+SMALLEST, LARGEST = 2.0**-400, 2.0**400  # spans whose squares, and the parts of these, are normal numbers
 
 
 @njit(nogil=True, error_model="numpy")
-def add(ah, al, bh, bl):
-    s = ah + bh
-    t = s - ah
-    e = (ah - (s - t)) + (bh - t)
-    u = al + bl
-    t = u - al
-    f = (al - (u - t)) + (bl - t)
-    e += u
+def ends(x, both):
+    """Write the least and the greatest value, NaN lying beyond infinity. Turned bits of floats order as integers do."""
+    least = 0x7FFFFFFFFFFFFFFF
+    most = -least
+    for b in x.view(np.int64):
+        b ^= (b >> 63) & 0x7FFFFFFFFFFFFFFF
+        least = min(least, b)
+        most = max(most, b)
+    both.view(np.int64)[0] = least ^ ((least >> 63) & 0x7FFFFFFFFFFFFFFF)
+    both.view(np.int64)[1] = most ^ ((most >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@njit(nogil=True, error_model="numpy")
+def middle(x):
+    """The median of five values: near most of them, even if some are far off."""
+    five = np.empty(5)
+    for i in range(5):
+        five[i] = x[(2 * i + 1) * len(x) // 10]
+    return np.sort(five)[2]
+
+
+@njit(nogil=True, error_model="numpy")
+def scale(most):
+    """What rounds to the first part when added and subtracted again: sums of parts up to `most` stay exact."""
+    return math.ldexp(1.5, math.frexp(most)[1] + 1)
+
+
+@njit(nogil=True, error_model="numpy")
+def scales(most, low, n):
+    """The three scales for n values up to `most` whose low words are up to `low`; the most that a sum of them loses."""
+    a = scale(most * n)
+    b = scale((a * 2.0**-53 + low) * n)
+    c = scale(b * 2.0**-52 * n)
+    return a, b, c, c * 2.0**-52 * n
+
+
+@njit(nogil=True, error_model="numpy")
+def cut(high, low, a, b, c):
+    """Cut a double-double into three parts."""
+    p0 = (a + high) - a
+    r = high - p0
+    s = r + low
+    t = s - r
+    low = (r - (s - t)) + (low - t)
+    p1 = (b + s) - b
+    r = (s - p1) + low
+    return p0, p1, (c + r) - c
+
+
+@njit(nogil=True, error_model="numpy")
+def parts(v, c, a0, a1, a2, b0, b1, b2):
+    """The parts of the distance from c, and those of its square."""
+    d = v - c
+    t = d - v
+    low = (v - (d - t)) - (c + t)
+    p0, p1, p2 = cut(d, low, a0, a1, a2)
+    h = d * d
+    q0, q1, q2 = cut(h, fma(d, d, -h) + 2.0 * d * low, b0, b1, b2)
+    return p0, p1, p2, q0, q1, q2
+
+
+@njit(nogil=True, error_model="numpy")
+def come(x, c, a0, a1, a2, b0, b1, b2, W):
+    """Write the parts of values that come."""
+    for i in range(len(x)):
+        p0, p1, p2, q0, q1, q2 = parts(x[i], c, a0, a1, a2, b0, b1, b2)
+        W[u(i)] = p0
+        W[u(i + T1)] = p1
+        W[u(i + T2)] = p2
+        W[u(i + T3)] = q0
+        W[u(i + T4)] = q1
+        W[u(i + T5)] = q2
+
+
+@njit(nogil=True, error_model="numpy")
+def change(x, y, c, a0, a1, a2, b0, b1, b2, W):
+    """Write the parts of values that come less those of values that go."""
+    for i in range(len(x)):
+        p0, p1, p2, q0, q1, q2 = parts(x[i], c, a0, a1, a2, b0, b1, b2)
+        o0, o1, o2, r0, r1, r2 = parts(y[i], c, a0, a1, a2, b0, b1, b2)
+        W[u(i)] = p0 - o0
+        W[u(i + T1)] = p1 - o1
+        W[u(i + T2)] = p2 - o2
+        W[u(i + T3)] = q0 - r0
+        W[u(i + T4)] = q1 - r1
+        W[u(i + T5)] = q2 - r2
+
+
+@njit(nogil=True, error_model="numpy")
+def run_up(W, size, t):
+    """Make changes totals."""
+    t0, t1, t2, t3, t4, t5 = t
+    for i in range(size):
+        t0 += W[u(i)]
+        t1 += W[u(i + T1)]
+        t2 += W[u(i + T2)]
+        t3 += W[u(i + T3)]
+        t4 += W[u(i + T4)]
+        t5 += W[u(i + T5)]
+        W[u(i)] = t0
+        W[u(i + T1)] = t1
+        W[u(i + T2)] = t2
+        W[u(i + T3)] = t3
+        W[u(i + T4)] = t4
+        W[u(i + T5)] = t5
+    return t0, t1, t2, t3, t4, t5
+
+
+@njit(nogil=True, error_model="numpy")
+def double_double(a, b, c):
+    """Three totals as one double-double."""
+    s = a + b
+    t = s - a
+    e = ((a - (s - t)) + (b - t)) + c
     h = s + e
-    e = f + (e - (h - s))
-    s = h + e
-    return s, e - (s - h)
+    return h, e - (h - s)
 
 
 @njit(nogil=True, error_model="numpy")
-def moments(x, c):
-    """The distance from c, exactly, and its square."""
-    d = x - c
-    t = d - x
-    low = (x - (d - t)) - (c + t)
-    q = d * d
-    e = fma(d, d, -q) + 2.0 * d * low
-    h = q + e
-    return d, low, h, e - (h - q)
+def subtract(ah, al, bh, bl):
+    s = ah - bh
+    t = s - ah
+    e = (ah - (s - t)) - (bh + t)
+    e += al - bl
+    h = s + e
+    return h, e - (h - s)
 
 
 @njit(nogil=True, error_model="numpy")
-def step(x, c, sh, sl, qh, ql):
-    """Add one value to sums whose errors are kept apart; `settled` brings them together once in a tile."""
-    d, low, h, rest = moments(x, c)
-    s = sh + d
-    t = s - sh
-    sl += ((sh - (s - t)) + (d - t)) + low
-    q = qh + h
-    t = q - qh
-    ql += ((qh - (q - t)) + (h - t)) + rest
-    return s, sl, q, ql
-
-
-@njit(nogil=True, error_model="numpy")
-def settled(h, l):
-    s = h + l
-    return s, l - (s - h)
-
-
-@njit(nogil=True, error_model="numpy")
-def spread(sh, sl, qh, ql, n):
-    """The sum of squares about the mean, and whether enough digits are left of it."""
-    p = sh * sh
-    e = fma(sh, sh, -p) + 2.0 * sh * sl
-    h = p + e
-    e -= h - p
-    v = h / n
-    r = fma(-v, n, h) + e
-    w = r / n
-    vh = v + w
-    vl = w - (vh - v)
-    ch, cl = add(qh, ql, -vh, -vl)
-    return ch, cl, ch > TRUST * qh or qh == 0.0
-
-
-@njit(nogil=True, error_model="numpy")
-def divided(h, l, n):
-    """The quotient, and whether it is clear which float is nearest."""
-    v = h / n
-    r = (fma(-v, n, h) + l) / n
-    s = v + r
-    rest = r - (s - v)
-    return s, s + rest * 1.000001 == s
-
-
-@njit(nogil=True, error_model="numpy")
-def finish(p0, p1, p2, p3, s0, s1, s2, s3, first, growth, root, out, sure):
-    """Answers for one tile from prefixes p and suffixes s, over `first` rows and `growth` more for each row on."""
+def finish(W, first, growth, error, root, out, sure):
+    """Answers from totals, over `first` rows and `growth` more for each row on; sums of squares are off by `error`."""
     for i in range(len(out)):
         n = first + growth * i
-        sh, sl = add(s0[i], s1[i], p0[i], p1[i])
-        qh, ql = add(s2[i], s3[i], p2[i], p3[i])
-        ch, cl, trusted = spread(sh, sl, qh, ql, n)
-        value, clear = divided(ch, cl, n - 1.0)
-        out[i] = math.sqrt(value) if root else value
-        sure[i] = trusted & clear
+        sh, sl = double_double(W[u(i)], W[u(i + T1)], W[u(i + T2)])
+        qh, ql = double_double(W[u(i + T3)], W[u(i + T4)], W[u(i + T5)])
+        p = sh * sh
+        e = fma(sh, sh, -p) + 2.0 * sh * sl
+        v = p / n
+        ch, cl = subtract(qh, ql, v, (fma(-v, n, p) + e) / n)
+        k = n - 1.0
+        v = ch / k
+        r = (fma(-v, k, ch) + cl) / k
+        s = v + r
+        rest = r - (s - v)
+        slack = (error + qh * ROUNDING) / k
+        out[i] = math.sqrt(s) if root else s
+        sure[i] = (s + (rest + slack) == s) & (s + (rest - slack) == s)
 
 
 @njit(nogil=True, error_model="numpy")
-def scan(block, b, stop, c, own, p, s, P, S):
-    """Prefixes of a tile of the block about c, and suffixes of as many rows at its other end about `own`."""
-    sh, sl, qh, ql = p
-    th, tl, rh, rl = s
-    p0, p1, p2, p3 = P
-    s0, s1, s2, s3 = S
-    size = len(block)
-    for j in range(b, stop):
-        i = u(j - b)
-        sh, sl, qh, ql = step(block[u(j)], c, sh, sl, qh, ql)
-        p0[i] = sh
-        p1[i] = sl
-        p2[i] = qh
-        p3[i] = ql
-        k = u(size - 1 - j)
-        th, tl, rh, rl = step(block[k], own, th, tl, rh, rl)
-        s0[k] = th
-        s1[k] = tl
-        s2[k] = rh
-        s3[k] = rl
-    sh, sl = settled(sh, sl)
-    qh, ql = settled(qh, ql)
-    th, tl = settled(th, tl)
-    rh, rl = settled(rh, rl)
-    return (sh, sl, qh, ql), (th, tl, rh, rl)
-
-
-@njit(nogil=True, error_model="numpy")
-def four(size):
-    return np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
-
-
-@njit(nogil=True, error_model="numpy")
-def step_all(x, c, p0, p1, p2, p3):
-    for i in range(len(x)):
-        p0[i], p1[i], p2[i], p3[i] = step(x[i], c, p0[i], p1[i], p2[i], p3[i])
-
-
-@njit(nogil=True, error_model="numpy")
-def few_rows(x, n, root, out, sure):
-    """Windows of a few rows: their rows one after the other, for a tile of windows at once."""
-    m = len(x)
-    p0, p1, p2, p3 = P = four(TILE)
-    zero = np.zeros(TILE)
-    start = (0.0, 0.0, 0.0, 0.0)
-    first = min(n - 1, m)
-    scan(x[:first], 0, first, x[0], x[0], start, start, P, four(TILE))
-    finish(p0, p1, p2, p3, zero, zero, zero, zero, 1.0, 1.0, root, out[:first], sure[:first])
-    for a in range(first, m, TILE):
-        size = min(TILE, m - a)
-        p0[:] = 0.0
-        p1[:] = 0.0
-        p2[:] = 0.0
-        p3[:] = 0.0
-        for k in range(n):
-            step_all(x[a - n + 1 + k : a - n + 1 + k + size], x[a], p0, p1, p2, p3)
-        into = out[a : a + size]
-        finish(p0, p1, p2, p3, zero, zero, zero, zero, float(n), 0.0, root, into, sure[a : a + size])
-
-
-@njit(nogil=True, error_model="numpy")
-def many_rows(x, n, root, out, sure):
-    """Block scans: a block's prefix meets the suffix of the block before it, while its own suffix is built."""
-    m = len(x)
-    older = four(n + 1)
-    newer = four(n + 1)
-    p0, p1, p2, p3 = P = four(TILE)
-    zero = np.zeros(TILE)
-    c = x[0]
-    for a in range(0, m, n):
-        block = x[a : a + n]
-        size = len(block)
-        own = block[0]
-        p = (0.0, 0.0, 0.0, 0.0)
-        s = (0.0, 0.0, 0.0, 0.0)
-        o0, o1, o2, o3 = older
-        for b in range(0, size, TILE):
-            stop = min(size, b + TILE)
-            p, s = scan(block, b, stop, c, own, p, s, P, newer)
-            into = out[a + b : a + stop]
-            marks = sure[a + b : a + stop]
-            if a:
-                f, t = b + 1, stop + 1
-                finish(p0, p1, p2, p3, o0[f:t], o1[f:t], o2[f:t], o3[f:t], float(n), 0.0, root, into, marks)
-            else:
-                finish(p0, p1, p2, p3, zero, zero, zero, zero, float(b + 1), 1.0, root, into, marks)
-        older, newer = newer, older
-        c = own
+def stretch(x, n, a, stop, root, out, sure, W):
+    """Answer the rows [a, stop) with one middle."""
+    first = max(0, a - n)
+    both = np.empty(2)
+    ends(x[first:stop], both)
+    c = middle(x[first:stop])
+    span = max(both[1] - c, c - both[0]) * (1.0 + 2.0**-50)
+    if span == 0.0:
+        out[a:stop] = 0.0
+        sure[a:stop] = True
+        return
+    if not SMALLEST < span < LARGEST or not abs(c) < LARGEST:
+        sure[a:stop] = False
+        return
+    square = span * span
+    a0, a1, a2, lost = scales(span, span * 2.0**-52, n)
+    b0, b1, b2, error = scales(square, square * 2.0**-51, n)
+    error += 2.1 * span * lost
+    t = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    b = first
+    while b < stop:
+        full = first + n  # from here on a row goes for each that comes
+        size = min(TILE, (full if b < full else stop) - b, stop - b)
+        into, marks = out[b : b + size], sure[b : b + size]
+        if b < full:
+            come(x[b : b + size], c, a0, a1, a2, b0, b1, b2, W)
+        else:
+            change(x[b : b + size], x[b - n : b - n + size], c, a0, a1, a2, b0, b1, b2, W)
+        t = run_up(W, size, t)
+        if b >= full:
+            finish(W, float(n), 0.0, error, root, into, marks)
+        elif first == a:
+            finish(W, float(b + 1), 1.0, error, root, into, marks)
+        b += size
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def moment_rows(x, n, root, out, sure):
-    """Write variances or their roots, of the last n > 1 finite rows, and which of them are sure."""
-    if n <= FEW:
-        few_rows(x, n, root, out, sure)
-    else:
-        many_rows(x, n, root, out, sure)
+    """Write variances or their roots, of the last n > 1 rows, and which of them are sure."""
+    W = np.zeros(6 * TILE)
+    length = max(STRETCH * n, SHORTEST)
+    for a in range(0, len(x), length):
+        stretch(x, n, a, min(len(x), a + length), root, out, sure, W)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def still_rows(x, n, out, sure):
+    """Windows of equal values have none: where values stand still it takes no digits to be sure."""
+    run = 0
+    for i in range(len(x)):
+        run = run + 1 if i > 0 and x[i] == x[i - 1] else 1
+        if (run >= n or run == i + 1) and x[i] - x[i] == 0.0:
+            out[i] = 0.0
+            sure[i] = True
 '''
 
 
 @cache
 def _compiled() -> Any:
-    return load_source("fast_moments", _SOURCE).moment_rows
+    return load_source("fast_moments", _SOURCE)
 
 
 def moment_rows(x: Any, n: int, root: bool) -> tuple[Any, Any]:
-    """Variances, or standard deviations, of the last n rows of finite values, and which of them are sure.
+    """Variances, or standard deviations, of the last n rows, and which of them are sure.
 
     Rows that stand alone are not sure: they have no answer.
     """
     out, sure = np.empty(len(x)), np.empty(len(x), np.bool_)
-    _compiled()(x, max(1, min(n, len(x))), root, out, sure)
+    n = max(1, min(n, len(x)))
+    _compiled().moment_rows(x, n, root, out, sure)
+    if not sure[1:].all():
+        _compiled().still_rows(x, n, out, sure)
+    sure[:1] = False
     return out, sure

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.kernels.block_moments import block_moments
 from slidewise.kernels.fast_extremes import extreme_rows
 from slidewise.kernels.fast_moments import moment_rows
-from slidewise.kernels.fast_sums import exponentials, largest, logarithms, sum_bounds, sum_rows
+from slidewise.kernels.fast_sums import exponentials, logarithms, sum_bounds, sum_rows
 from slidewise.kernels.kernel import Answers, Kernel, kernel_for
 from slidewise.operators.operator import Operator
 
 INTEGERS_SAFE_TO_ADD = 2**62
+_BLOCK_SCANS_GAIN = 10  # how many rows they answer while the general kernel takes in one
 
 
 def compiled_kernel(operator: Operator, inputs: Sequence[Any]) -> Kernel | None:
@@ -72,18 +74,20 @@ def _special_rows(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
     return None
 
 
-def _moments(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
-    if not largest(x) < 2.0**500:
-        return None
+def _moments(name: str, kernel: Kernel, x: Any, n: int) -> Answers:
+    """Running sums answer most rows, block scans those beside values far off, and the general kernel the rest."""
     out, sure = moment_rows(x, n, name == "stddev")
-    sure[0] = True
-    unsure = np.flatnonzero(~sure)
+    unsure = np.flatnonzero(~sure[1:]) + 1
+    if len(unsure) * n * _BLOCK_SCANS_GAIN > len(x):
+        again, now_sure = block_moments(x, n, name == "stddev")
+        np.copyto(out, again, where=now_sure & ~sure)
+        unsure = unsure[~now_sure[unsure]]
+        sure[1:] = True
     if len(unsure):
         careful = kernel.bounds([x], np.maximum(unsure - n + 1, 0), unsure + 1)
         out[unsure] = careful.fields[0]
-    valid = np.ones(len(x), np.bool_)
-    valid[0] = False
-    return Answers([out], valid)
+        sure[unsure] = True
+    return Answers([out], sure)
 
 
 def _adds_up(x: Any, n: int) -> bool:

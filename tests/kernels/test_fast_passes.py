@@ -1,0 +1,80 @@
+"""The special passes against the general kernel, which other tests prove right: around the ends of tiles and blocks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slidewise as sw
+
+NAN, INF = math.nan, math.inf
+ROWS = 5_000
+
+
+def by_the_general_kernel(x: Any, op: sw.Operator, n: int) -> Any:
+    """The last n rows as a stretch of time, which no special pass takes."""
+    return sw.rolling(x, op, times=np.arange(len(x)), last=n)
+
+
+def check_bits(expected: Any, found: Any) -> None:
+    wrong = np.flatnonzero(expected.view(np.int64) != found.view(np.int64))
+    wrong = [i for i in wrong.tolist() if not (np.isnan(expected[i]) and np.isnan(found[i]))]
+    assert not wrong, f"row {wrong[0]}: expected {expected[wrong[0]]}, found {found[wrong[0]]}; {len(wrong)} rows"
+
+
+def with_some(x: Any, strange: float, every: int) -> Any:
+    x = x.copy()
+    x[every // 2 :: every] = strange
+    return x
+
+
+def kinds_of_data() -> dict[str, Any]:
+    random = np.random.default_rng(8)
+    plain = random.random(ROWS)
+    return {
+        "plain": plain,
+        "far from zero": 1e12 + plain,
+        "small": plain * 1e-150,
+        "too small to square": plain * 1e-200,
+        "large": plain * 1e150,
+        "rising": np.arange(float(ROWS)),
+        "a walk": np.cumsum(random.normal(size=ROWS)),
+        "standing still at times": np.repeat(random.random(ROWS // 500), 500),
+        "one value": np.full(ROWS, 0.1),
+        "decimals": random.integers(0, 1_000, ROWS) / 100,
+        "values far off": with_some(plain, 1e16, 700),
+        "values rather far off": with_some(plain, 1e5, 700),
+        "infinities": with_some(with_some(plain, INF, 900), -INF, 1_300),
+        "NaN": with_some(plain, NAN, 1_100),
+        "both zeros": np.where(plain < 0.5, 0.0, -0.0),
+    }
+
+
+KINDS = kinds_of_data()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 10, 255, 256, 257, 700, 2_048, ROWS])
+def test_variances(kind: str, n: int) -> None:
+    x = KINDS[kind]
+    check_bits(by_the_general_kernel(x, sw.variance, n), sw.rolling(x, sw.variance, rows=n))
+
+
+@pytest.mark.parametrize("n", [2, 255, 700])
+def test_variances_beside_values_too_large_to_square(n: int) -> None:
+    """Whether these make a variance infinite or NaN is up to where they overflow; once they are gone, they are gone."""
+    x = with_some(KINDS["plain"], 1.7e308, 2_000)
+    expected, found = by_the_general_kernel(x, sw.variance, n), sw.rolling(x, sw.variance, rows=n)
+    finite = np.isfinite(expected)
+    assert not np.isfinite(found[~finite]).any()
+    check_bits(expected[finite], found[finite])
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 255, 256, 257, 2_047, 2_048, 2_049, 2_400, 2_401])
+@pytest.mark.parametrize("n", [2, 300])
+def test_variances_of_so_many_rows(m: int, n: int) -> None:
+    x = KINDS["plain"][:m]
+    check_bits(by_the_general_kernel(x, sw.stddev, n), sw.rolling(x, sw.stddev, rows=n))
