@@ -78,3 +78,33 @@ def test_variances_beside_values_too_large_to_square(n: int) -> None:
 def test_variances_of_so_many_rows(m: int, n: int) -> None:
     x = KINDS["plain"][:m]
     check_bits(by_the_general_kernel(x, sw.stddev, n), sw.rolling(x, sw.stddev, rows=n))
+
+
+pair = sw.operator(
+    name="pair",
+    identity=(0, ""),
+    lift=lambda x: (1, x),
+    combine=lambda a, b: (a[0] + b[0], a[1]),
+    lower=lambda s: s,
+)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 59, 60, 61])
+@pytest.mark.parametrize("op", [sw.m4, sw.maxcount, sw.first, pair], ids=lambda op: op.name)
+def test_suffixes_that_change_places(op: sw.Operator, n: int) -> None:
+    """Blocks of both parities, the last one whole or not: the general pass walks through its places to and fro."""
+    random = np.random.default_rng(n)
+    for m in (1, 2, n, 2 * n - 1, 2 * n, 3 * n, 3 * n + 1, 60):
+        x = random.integers(0, 5, m).astype(float)
+        assert sw.rolling(x, op, rows=n).tolist() == by_the_general_kernel(x, op, n).tolist()
+
+
+def test_several_fields_are_one_struct_without_a_copy() -> None:
+    x = np.array([3.0, 1.0, 2.0])
+    found = sw.rolling(x, sw.m4, rows=2)
+    assert found.dtype == np.dtype([(name, float) for name in ("first", "min", "max", "last")])
+    assert found.tolist() == [(3, 3, 3, 3), (3, 1, 3, 1), (1, 1, 2, 2)]
+    assert sw.rolling(x, pair, rows=2).tolist() == [(1, 3), (2, 3), (2, 1)]
+    narrow = sw.rolling(x.astype(np.float32), sw.m4, rows=2)
+    assert narrow.dtype["min"] == np.float32
+    assert narrow.tolist() == found.tolist()

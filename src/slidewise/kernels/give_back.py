@@ -35,9 +35,7 @@ def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
 def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
     if len(fields) > 1:
         parts = {name: _to_numpy(part) for name, part in fields.items()}
-        answer = np.empty(len(next(iter(parts.values()))), [(name, part.dtype) for name, part in parts.items()])
-        for name, part in parts.items():
-            answer[name] = part
+        answer = _as_struct(parts)
     else:
         answer = _to_numpy(next(iter(fields.values())))
     if valid is None:
@@ -49,6 +47,20 @@ def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
         answer[~valid] = None
         return answer
     return np.ma.MaskedArray(answer, ~valid)
+
+
+def _as_struct(parts: dict[str, Array]) -> Array:
+    """The parts as one array of structs: the one that they are the fields of, where there is one."""
+    dtype = np.dtype([(name, part.dtype) for name, part in parts.items()])
+    whole = next(iter(parts.values())).base
+    if whole is not None and whole.dtype.names and len(whole.dtype.names) == len(parts):
+        fields = [whole[name].__array_interface__ for name in whole.dtype.names]
+        if fields == [part.__array_interface__ for part in parts.values()]:
+            return whole.view(dtype)
+    answer = np.empty(len(next(iter(parts.values()))), dtype)
+    for name, part in parts.items():
+        answer[name] = part
+    return answer
 
 
 def _to_numpy(part: Array) -> Array:

@@ -44,7 +44,7 @@ class Kernel:
     def rows(self, inputs: Sequence[Array], n: int) -> Answers:
         """The answer for the last n rows at every row; the first rows have fewer."""
         m = len(inputs[0])
-        return self._run(self.rows_pass, inputs, (max(1, min(n, m)),), m, 2 * min(n, m))
+        return self._run(self.rows_pass, inputs, (max(1, min(n, m)),), m, min(n, m))
 
     def bounds(self, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers:
         """The answer for the rows [starts[i], ends[i]), for every i; neither may ever fall. No rows, no answer."""
@@ -52,7 +52,7 @@ class Kernel:
 
     def _run(self, run: Any, inputs: Sequence[Array], bounds: tuple[Any, ...], m: int, states: int) -> Answers:
         layout = self.layout
-        outputs = [np.empty(m, dtype) for dtype in layout.outputs]
+        outputs = _fields(m, layout.outputs)
         valid = [np.ones(m, np.bool_)] if layout.optional else []
         if states > 0 and len(inputs[0]):
             try:
@@ -72,6 +72,14 @@ class Kernel:
             width = len(self.lift(*(x[0] for x in inputs)))
             return [np.empty((states, width), self.layout.fields[0])]
         return [np.empty(states, dtype) for dtype in self.layout.fields]
+
+
+def _fields(m: int, dtypes: Sequence[str]) -> list[Array]:
+    """Room for so many answers: several fields that fill whole words lie in one struct, as NumPy's users get them."""
+    if len(dtypes) == 1 or "bool" in dtypes:
+        return [np.empty(m, dtype) for dtype in dtypes]
+    struct = np.empty(m, [(str(i), dtype) for i, dtype in enumerate(dtypes)])
+    return [struct[name] for name in struct.dtype.names or ()]
 
 
 def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:

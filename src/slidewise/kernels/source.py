@@ -12,32 +12,33 @@ def rows_pass({x}, n, {S}, {O}):
     \"\"\"Windows of n rows: suffix aggregates of one block, prefix aggregates of the next (van Herk, Gil, Werman).
 
     While a block's prefix is combined with the suffix of the block before it, its own suffix is built from its other
-    end: two chains of calls that do not wait for each other.
+    end: two chains of calls that do not wait for each other. Each suffix takes the place that an older one has just
+    left, so the places are walked to and fro, and one block's worth of them stays in the cache.
     \"\"\"
     m = len(x0)
-    old = 0
-    new = n
+    place = 0
+    step = 1
     for a in range(0, m, n):
         stop = min(n, m - a)
         back = lift({x_a})
         if stop == n:
             front = lift({x_end})
-            {store_new_end}
             for j in range(n - 1):
                 if j:
                     back = combine(back, lift({x_j}))
-                    k = n - 1 - j
                     front = combine(lift({x_k}), front)
-                    {store_new_k}
                 if a:
                     {load_old}
                     {both_j}
                 else:
                     {only_j}
+                {store_new}
+                place += step
             if n > 1:
                 back = combine(back, lift({x_end}))
             {only_end}
-            old, new = new, old
+            step = -step
+            place += step
         else:
             for j in range(stop):
                 if j:
@@ -45,6 +46,7 @@ def rows_pass({x}, n, {S}, {O}):
                 if a:
                     {load_old}
                     {both_j}
+                    place += step
                 else:
                     {only_j}
 """
@@ -121,11 +123,10 @@ def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array:
         **shared,
         x_a=x("a"),
         x_j=x("a + j"),
-        x_k=x("a + k"),
+        x_k=x("a + n - 1 - j"),
         x_end=x("a + n - 1"),
-        store_new_end=store("new + n - 1"),
-        store_new_k=store("new + k"),
-        load_old=load("old + j + 1", "older"),
+        store_new=store("place"),
+        load_old=load("place", "older"),
         both_j=answer("a + j", "combine(older, back)"),
         only_j=answer("a + j", "back"),
         only_end=answer("a + n - 1", "back"),
