@@ -108,3 +108,26 @@ def test_several_fields_are_one_struct_without_a_copy() -> None:
     narrow = sw.rolling(x.astype(np.float32), sw.m4, rows=2)
     assert narrow.dtype["min"] == np.float32
     assert narrow.tolist() == found.tolist()
+
+
+LENGTHS = [1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 32, 33, 64, 65, 127, 128, 129, 130, 1_000, 1_001, 2_499, 2_500, 2_501, ROWS]
+
+
+@pytest.mark.parametrize("kind", ["a walk", "rising", "both zeros", "decimals", "infinities", "NaN"])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_extremes(kind: str, n: int) -> None:
+    """Bits, since of 0.0 and -0.0 the earlier stays."""
+    for x in (KINDS[kind], -KINDS[kind]):
+        check_bits(by_the_general_kernel(x, sw.max, n), sw.rolling(x, sw.max, rows=n))
+        check_bits(by_the_general_kernel(x, sw.min, n), sw.rolling(x, sw.min, rows=n))
+
+
+@pytest.mark.parametrize("n", [10, 200])
+@pytest.mark.parametrize("m", [1, 2, 9, 10, 11, 199, 200, 201, 399, 400, 401, 1_023, 1_033, 1_034, 1_223, 1_224])
+def test_extremes_of_so_many_rows(m: int, n: int) -> None:
+    x = KINDS["a walk"][:m]
+    check_bits(by_the_general_kernel(x, sw.max, n), sw.rolling(x, sw.max, rows=n))
+    whole = (x * 10).astype(np.int64)
+    assert sw.rolling(whole, sw.min, rows=n).tolist() == by_the_general_kernel(whole, sw.min, n).tolist()
+    late_nan = np.append(x, NAN)
+    check_bits(by_the_general_kernel(late_nan, sw.max, n), sw.rolling(late_nan, sw.max, rows=n))

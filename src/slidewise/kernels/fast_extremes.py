@@ -27,20 +27,41 @@ def extreme_rows(x, n, out):
 
 
 @njit(nogil=True, error_model="numpy")
-def pairs(older, younger, out):
+def pairs(x, second, out):
+    """Extremes of the value in place and the one so many places on; how many NaN these ones are."""
+    strange = 0
     for i in range(len(out)):
-        u = older[i]
-        v = younger[i]
-        out[i] = v if v > u else u
+        a = x[u(i)]
+        b = x[u(i + second)]
+        strange += b != b
+        out[u(i)] = b if b > a else a
+    return strange
+
+
+@njit(nogil=True, error_model="numpy")
+def fours(x, second, third, fourth, out):
+    """The same for four values."""
+    strange = 0
+    for i in range(len(out)):
+        a = x[u(i)]
+        b = x[u(i + second)]
+        c = x[u(i + third)]
+        d = x[u(i + fourth)]
+        a = b if b > a else a
+        c = d if d > c else c
+        strange += d != d
+        out[u(i)] = c if c > a else a
+    return strange
 
 
 @njit(nogil=True, error_model="numpy")
 def few(x, n, out):
-    """Windows of a few rows: extremes of 1, 2, 4, 8 ... rows, tile by tile; two that overlap make n."""
+    """Windows of a few rows: extremes of 1, 4, 16, 64 rows, tile by tile; two or four that overlap make n."""
     m = len(x)
     best = x[0]
-    strange = count_nan(x[: n - 1])
+    strange = 0
     for i in range(min(n - 1, m)):
+        strange += x[i] != x[i]
         best = x[i] if x[i] > best else best
         out[i] = best
     one = np.empty(TILE + n, x.dtype)
@@ -50,71 +71,79 @@ def few(x, n, out):
         length = size + n - 1
         source = x[a - n + 1 : a + size]
         width = 1
-        while 2 * width <= n:
-            length -= width
-            pairs(source[:length], source[width : width + length], one[:length])
+        while 4 * width <= n:
+            length -= 3 * width
+            strange += fours(source, width, 2 * width, 3 * width, one[:length])
             source = one
             one, two = two, one
-            width *= 2
+            width *= 4
         rest = n - width
-        pairs(source[:size], source[rest : rest + size], out[a : a + size])
-        strange += count_nan(x[a : a + size])
+        if rest <= width:
+            strange += pairs(source, rest, out[a : a + size])
+        else:
+            strange += fours(source, width, rest - width, rest, out[a : a + size])
     return strange > 0
 
 
 @njit(nogil=True, error_model="numpy")
-def count_nan(x):
+def whole_block(block, fronts, place, step, into):
+    """Answer a block's rows: its prefix meets the suffix of the block before it, while its own suffix is built.
+
+    Each suffix takes the place that an older one has just left, so the next block walks the places the other way.
+    """
+    n = len(block)
     strange = 0
-    for v in x:
+    back = block[u(0)]
+    front = block[u(n - 1)]
+    for j in range(n - 1):
+        v = block[u(j)]
+        w = block[u(n - 1 - j)]
+        older = fronts[u(place)]
         strange += v != v
+        back = v if v > back else back
+        front = front if front > w else w
+        fronts[u(place)] = front
+        into[u(j)] = back if back > older else older
+        place += step
+    v = block[u(n - 1)]
+    strange += v != v
+    into[u(n - 1)] = v if v > back else back
     return strange
 
 
 @njit(nogil=True, error_model="numpy")
 def many(x, n, out):
-    """Block scans: a block's prefix meets the suffix of the block before it, while its own suffix is built."""
+    """Block scans; the first block has no suffix to meet, the last may not be whole."""
     m = len(x)
-    older = np.empty(n, x.dtype)
-    newer = np.empty(n, x.dtype)
     strange = 0
-    for a in range(0, m, n):
-        block = x[a : a + n]
-        into = out[a : a + n]
-        size = len(block)
-        back = block[u(0)]
-        if a == 0:
-            for j in range(size):
-                v = block[u(j)]
-                strange += v != v
-                back = v if v > back else back
-                into[u(j)] = back
-            front = block[u(size - 1)]
-            for j in range(size):
-                w2 = block[u(size - 1 - j)]
-                front = front if front > w2 else w2
-                newer[u(size - 1 - j)] = front
-        elif size == n:
-            front = block[u(n - 1)]
-            for j in range(n - 1):
-                v = block[u(j)]
-                w2 = block[u(n - 1 - j)]
-                w = older[u(j + 1)]
-                strange += v != v
-                back = v if v > back else back
-                front = front if front > w2 else w2
-                newer[u(n - 1 - j)] = front
-                into[u(j)] = back if back > w else w
-            v = block[u(n - 1)]
-            strange += v != v
-            into[u(n - 1)] = v if v > back else back
-        else:
-            for j in range(size):
-                v = block[u(j)]
-                w = older[u(j + 1)]
-                strange += v != v
-                back = v if v > back else back
-                into[u(j)] = back if back > w else w
-        older, newer = newer, older
+    back = x[u(0)]
+    for j in range(min(n, m)):
+        v = x[u(j)]
+        strange += v != v
+        back = v if v > back else back
+        out[u(j)] = back
+    if m <= n:
+        return strange > 0
+    fronts = np.empty(n, x.dtype)
+    front = x[u(n - 1)]
+    for j in range(n - 1):
+        v = x[u(n - 1 - j)]
+        front = front if front > v else v
+        fronts[u(j)] = front
+    place = n - 2
+    for a in range(n, m - n + 1, n):
+        step = 1 if place == 0 else -1
+        strange += whole_block(x[a : a + n], fronts, place, step, out[a : a + n])
+        place = n - 2 - place
+    step = 1 if place == 0 else -1
+    a = m - m % n
+    for j in range(a, m):
+        v = x[u(j)]
+        older = fronts[u(place)]
+        strange += v != v
+        back = v if j == a or v > back else back
+        out[u(j)] = back if back > older else older
+        place += step
     return strange > 0
 '''
 
