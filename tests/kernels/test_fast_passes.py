@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
+from slidewise.kernels.bounds import time_bounds
 
 NAN, INF = math.nan, math.inf
 ROWS = 5_000
@@ -131,3 +132,40 @@ def test_extremes_of_so_many_rows(m: int, n: int) -> None:
     assert sw.rolling(whole, sw.min, rows=n).tolist() == by_the_general_kernel(whole, sw.min, n).tolist()
     late_nan = np.append(x, NAN)
     check_bits(by_the_general_kernel(late_nan, sw.max, n), sw.rolling(late_nan, sw.max, rows=n))
+
+
+@pytest.mark.parametrize("closed", ["right", "both", "left", "neither"])
+@pytest.mark.parametrize("gaps", [[0], [1], [1, 2, 9], [0, 0, 1], [0, 3, 500]], ids=str)
+@pytest.mark.parametrize("m", [1, 3, 4, 6, 7, 8, 9, 31, 400])
+def test_the_bounds_of_time_windows(m: int, gaps: list[int], closed: str) -> None:
+    """Windows of one key and of three, by bisection: the quarters of a key's rows are walked through at once."""
+    random = np.random.default_rng(m)
+    edge, left = closed in ("both", "left"), closed in ("left", "neither")
+    for keys in (1, 3):
+        offsets = np.arange(keys + 1) * m
+        times = np.concatenate([np.cumsum(random.choice(gaps, m)) - 50 * k for k in range(keys)])
+        for width in (1, 2, 7, 60, 10**6):
+            starts, ends = np.empty(m * keys, np.int32), np.empty(m * keys, np.int32)
+            whole = np.uint64(width)
+            assert time_bounds(times, offsets, whole, True, edge, left, starts, ends) == -1
+            by_floats = np.empty_like(starts), np.empty_like(ends)
+            assert time_bounds(times.astype(float), offsets, float(width), False, edge, left, *by_floats) == -1
+            for k in range(keys):
+                rows = slice(offsets[k], offsets[k + 1])
+                now = times[rows]
+                start = np.searchsorted(now, now - width, "left" if edge else "right")
+                end = np.searchsorted(now, now, "left" if left else "right")
+                for found in (starts, by_floats[0]):
+                    assert found[rows].tolist() == (np.minimum(start, end) + offsets[k]).tolist()
+                for found in (ends, by_floats[1]):
+                    assert found[rows].tolist() == (end + offsets[k]).tolist()
+
+
+@pytest.mark.parametrize("at", [1, 2, 5, 99, 100, 199])
+def test_times_that_run_backwards_are_found_anywhere(at: int) -> None:
+    times = np.arange(200)
+    times[at] -= 2
+    nothing = np.empty(200, np.int32)
+    one_key, two_keys = np.array([0, 200]), np.array([0, at, 200])
+    assert time_bounds(times, one_key, np.uint64(5), True, True, False, nothing, nothing.copy()) == at
+    assert time_bounds(times, two_keys, np.uint64(5), True, True, False, nothing, nothing.copy()) == -1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import uintp as u
 
-from slidewise.kernels.jit import cached_jit
+from slidewise.kernels.jit import cached_jit, jit
 
 
 @cached_jit
@@ -31,37 +32,120 @@ def time_bounds(
     that of the row ahead of it in the key, or -1.
     """
     for k in range(len(offsets) - 1):
-        start = offsets[k]
+        first = offsets[k]
         stop = offsets[k + 1]
-        i = start
-        while i < stop:
-            t = times[i]
-            if whole:
-                now = np.uint64(t)
-                while now - np.uint64(times[start]) > width:
-                    start += 1
-                if not edge:
-                    while now - np.uint64(times[start]) == width:
-                        start += 1
-            else:
-                oldest = t - width
-                while times[start] < oldest:
-                    start += 1
-                if not edge:
-                    while times[start] == oldest:
-                        start += 1
-            peer = i + 1
-            if peer < stop and not times[peer] > t:
-                while peer < stop and times[peer] == t:
-                    peer += 1
-                if peer < stop and not times[peer] > t:
-                    return peer
-            end = i if left else peer
-            for j in range(i, peer):
-                starts[j] = min(start, end)
-                ends[j] = end
-            i = peer
+        equal = 0
+        backwards = 0
+        for i in range(first + 1, stop):
+            equal += times[u(i)] == times[u(i - 1)]
+            backwards += times[u(i)] < times[u(i - 1)]
+        if backwards:
+            for i in range(first + 1, stop):
+                if times[u(i)] < times[u(i - 1)]:
+                    return i
+        if whole and (edge or width > 0):
+            oldest = np.uint64(width) if edge else np.uint64(width) - np.uint64(1)
+            _first_not_older(times, first, stop, oldest, starts)
+        else:
+            _first_after(times, first, stop, width, whole, edge, starts)
+        if left or equal:
+            _ends_of_peers(times, first, stop, left, starts, ends)
+        else:
+            for i in range(first, stop):
+                ends[u(i)] = i + 1
     return -1
+
+
+@jit
+def _not_older(times: Any, start: Any, now: Any, oldest: Any) -> Any:
+    """From start on, the first position whose age is not above the oldest.
+
+    How many rows grow too old at once is hard to foresee, and a wrong guess of the processor costs more than to look at
+    four of them. The row itself is never too old, so none after it is counted.
+    """
+    while True:
+        old = now - np.uint64(times[u(start)]) > oldest
+        count = np.int64(old)
+        old &= now - np.uint64(times[u(start + 1)]) > oldest
+        count += old
+        old &= now - np.uint64(times[u(start + 2)]) > oldest
+        count += old
+        old &= now - np.uint64(times[u(start + 3)]) > oldest
+        count += old
+        start += count
+        if not old:
+            return start
+
+
+@jit
+def _first_not_older(times: Any, first: Any, stop: Any, oldest: Any, starts: Any) -> None:
+    """The starts of one key's windows: those of four quarters at once, since each start waits for the one before."""
+    quarter = max(0, stop - first - 3) // 4
+    a = first
+    b = first + quarter
+    c = first + 2 * quarter
+    d = first + 3 * quarter
+    at_a = first
+    at_b = _search(times, first, b, oldest)
+    at_c = _search(times, first, c, oldest)
+    at_d = _search(times, first, d, oldest)
+    for j in range(quarter):
+        at_a = _not_older(times, at_a, np.uint64(times[u(a + j)]), oldest)
+        starts[u(a + j)] = at_a
+        at_b = _not_older(times, at_b, np.uint64(times[u(b + j)]), oldest)
+        starts[u(b + j)] = at_b
+        at_c = _not_older(times, at_c, np.uint64(times[u(c + j)]), oldest)
+        starts[u(c + j)] = at_c
+        at_d = _not_older(times, at_d, np.uint64(times[u(d + j)]), oldest)
+        starts[u(d + j)] = at_d
+    for i in range(first + 4 * quarter, stop):
+        while np.uint64(times[i]) - np.uint64(times[at_d]) > oldest:
+            at_d += 1
+        starts[i] = at_d
+
+
+@jit
+def _search(times: Any, low: Any, i: Any, oldest: Any) -> Any:
+    """Where the window of row i starts, by bisection."""
+    high = i
+    while low < high:
+        middle = (low + high) // 2
+        if np.uint64(times[i]) - np.uint64(times[middle]) > oldest:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def _first_after(times: Any, first: Any, stop: Any, width: Any, whole: bool, edge: bool, starts: Any) -> None:
+    """The starts of one key's windows where times are floats, or windows hold a single time."""
+    start = first
+    for i in range(first, stop):
+        oldest = times[i] if whole else times[i] - width
+        while times[start] < oldest:
+            start += 1
+        if not edge:
+            while start < stop and times[start] == oldest:
+                start += 1
+        starts[i] = start
+
+
+@jit
+def _ends_of_peers(times: Any, first: Any, stop: Any, left: bool, starts: Any, ends: Any) -> None:
+    """Past the last peer, or before the first one, where a window that starts later is empty."""
+    if left:
+        end = first
+        for i in range(first, stop):
+            end = end if i > first and times[i] == times[i - 1] else i
+            starts[i] = min(starts[i], end)
+            ends[i] = end
+    else:
+        end = stop
+        for i in range(stop - 1, first - 1, -1):
+            end = end if i + 1 < stop and times[i] == times[i + 1] else i + 1
+            starts[i] = min(starts[i], end)
+            ends[i] = end
 
 
 @cached_jit
