@@ -169,3 +169,27 @@ def test_times_that_run_backwards_are_found_anywhere(at: int) -> None:
     one_key, two_keys = np.array([0, 200]), np.array([0, at, 200])
     assert time_bounds(times, one_key, np.uint64(5), True, True, False, nothing, nothing.copy()) == at
     assert time_bounds(times, two_keys, np.uint64(5), True, True, False, nothing, nothing.copy()) == -1
+
+
+KEYED = [sw.max, sw.min, sw.sum, sw.mean, sw.variance, sw.stddev, sw.geomean, sw.maxcount, sw.m4, sw.first, pair]
+
+
+@pytest.mark.parametrize("op", KEYED, ids=lambda op: op.name)
+@pytest.mark.parametrize("n", [1, 2, 10, 300, ROWS])
+@pytest.mark.parametrize("kind", ["plain", "values far off", "infinities", "NaN", "standing still at times"])
+def test_many_keys_are_answered_one_by_one(kind: str, n: int, op: sw.Operator) -> None:
+    """Keys of one row, of few, of many and of none, interleaved: what the key's rows alone give."""
+    x = KINDS[kind]
+    keys = np.random.default_rng(n).choice([-3, 4, 5, 90], len(x), p=[0.002, 0.048, 0.25, 0.7])
+    keys[:3] = 40, 4, 41
+    found = sw.rolling(x, op, rows=n, by=keys)
+    for key in np.unique(keys):
+        alone = sw.rolling(x[keys == key], op, rows=n)
+        assert alone.tobytes() == found[keys == key].tobytes(), key
+
+
+def test_an_integer_sum_by_key() -> None:
+    x, keys = np.array([1, 2**62, 2, 2**61, 3, -(2**62)]), np.array([0, 1, 0, 1, 0, 1])
+    assert sw.rolling(x, sw.sum, rows=2, by=keys).tolist() == [1, 2**62, 3, 2**62 + 2**61, 5, 2**61 - 2**62]
+    with pytest.raises(sw.SumOverflowError):
+        sw.rolling(np.repeat(x, 2), sw.sum, rows=2, by=np.repeat(keys, 2))

@@ -145,7 +145,18 @@ def four(size):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def block_rows(x, n, root, out, sure):
+def block_rows(x, offsets, n, root, out, sure):
+    """Write variances or their roots, of the last n > 1 rows of each key, and which of them are sure."""
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        b = offsets[k + 1]
+        if a < b:
+            blocks(x[a:b], min(n, b - a), root, out[a:b], sure[a:b])
+            sure[a] = False
+
+
+@njit(nogil=True, error_model="numpy")
+def blocks(x, n, root, out, sure):
     """Block scans: a block's prefix meets the suffix of the block before it, while its own suffix is built."""
     m = len(x)
     older = four(n + 1)
@@ -180,12 +191,11 @@ def _compiled() -> Any:
     return load_source("block_moments", _SOURCE).block_rows
 
 
-def block_moments(x: Any, n: int, root: bool) -> tuple[Any, Any]:
-    """Variances, or standard deviations, of the last n rows, and which of them are sure.
+def block_moments(x: Any, offsets: Any, n: int, root: bool) -> tuple[Any, Any]:
+    """Variances, or standard deviations, of the last n rows of each key, and which of them are sure.
 
     Rows whose block holds something that is not finite are not sure, nor are rows that stand alone.
     """
     out, sure = np.empty(len(x)), np.empty(len(x), np.bool_)
-    _compiled()(x, max(1, min(n, len(x))), root, out, sure)
-    sure[:1] = False
+    _compiled()(x, offsets, n, root, out, sure)
     return out, sure

@@ -21,9 +21,15 @@ FEW = 128
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def extreme_rows(x, n, out):
-    """Write the extremes of the last n rows; whether there was a NaN, and so they are void."""
-    return few(x, n, out) if n <= FEW else many(x, n, out)
+def extreme_rows(x, offsets, n, out):
+    """Write the extremes of the last n rows of each key; whether there was a NaN, and so they are void."""
+    strange = False
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        b = offsets[k + 1]
+        if a < b:
+            strange |= few(x[a:b], n, out[a:b]) if n <= FEW else many(x[a:b], n, out[a:b])
+    return strange
 
 
 @njit(nogil=True, error_model="numpy")
@@ -150,6 +156,6 @@ def many(x, n, out):
 
 @cache
 def extreme_rows(greatest: bool) -> Any:
-    """The compiled function (x, n, out) for maxima or minima; it tells whether x has a NaN, which voids them."""
+    """The compiled function (x, offsets, n, out) for maxima or minima; it tells of a NaN in x, which voids them."""
     text = _SOURCE if greatest else _SOURCE.replace(" > ", " < ").replace("strange < 0", "strange > 0")
     return load_source("max_rows" if greatest else "min_rows", text).extreme_rows

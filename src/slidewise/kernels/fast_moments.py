@@ -219,23 +219,31 @@ def stretch(x, n, a, stop, root, out, sure, W):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def moment_rows(x, n, root, out, sure):
-    """Write variances or their roots, of the last n > 1 rows, and which of them are sure."""
+def moment_rows(x, offsets, n, root, out, sure):
+    """Write variances or their roots, of the last n > 1 rows of each key, and which of them are sure."""
     W = np.zeros(6 * TILE)
-    length = max(STRETCH * n, SHORTEST)
-    for a in range(0, len(x), length):
-        stretch(x, n, a, min(len(x), a + length), root, out, sure, W)
+    for k in range(len(offsets) - 1):
+        low = offsets[k]
+        high = offsets[k + 1]
+        most = min(n, high - low)
+        length = max(STRETCH * most, SHORTEST)
+        for a in range(0, high - low, length):
+            stop = min(high - low, a + length)
+            stretch(x[low:high], most, a, stop, root, out[low:high], sure[low:high], W)
+        if low < high:
+            sure[low] = False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def still_rows(x, n, out, sure):
-    """Windows of equal values have none: where values stand still it takes no digits to be sure."""
-    run = 0
-    for i in range(len(x)):
-        run = run + 1 if i > 0 and x[i] == x[i - 1] else 1
-        if (run >= n or run == i + 1) and x[i] - x[i] == 0.0:
-            out[i] = 0.0
-            sure[i] = True
+def still_rows(x, offsets, n, out, sure):
+    """Where values stand still there is no variance, and it takes no digits to be sure."""
+    for k in range(len(offsets) - 1):
+        run = 0
+        for i in range(offsets[k], offsets[k + 1]):
+            run = run + 1 if run > 0 and x[i] == x[i - 1] else 1
+            if run > 1 and (run >= n or run == i - offsets[k] + 1) and x[i] - x[i] == 0.0:
+                out[i] = 0.0
+                sure[i] = True
 '''
 
 
@@ -244,15 +252,13 @@ def _compiled() -> Any:
     return load_source("fast_moments", _SOURCE)
 
 
-def moment_rows(x: Any, n: int, root: bool) -> tuple[Any, Any]:
-    """Variances, or standard deviations, of the last n rows, and which of them are sure.
+def moment_rows(x: Any, offsets: Any, n: int, root: bool) -> tuple[Any, Any]:
+    """Variances, or standard deviations, of the last n rows of each key, and which of them are sure.
 
-    Rows that stand alone are not sure: they have no answer.
+    A key's first row is not sure: it stands alone, and has no answer.
     """
     out, sure = np.empty(len(x)), np.empty(len(x), np.bool_)
-    n = max(1, min(n, len(x)))
-    _compiled().moment_rows(x, n, root, out, sure)
-    if not sure[1:].all():
-        _compiled().still_rows(x, n, out, sure)
-    sure[:1] = False
+    _compiled().moment_rows(x, offsets, n, root, out, sure)
+    if np.count_nonzero(sure) < len(x) - len(offsets) + 1:
+        _compiled().still_rows(x, offsets, n, out, sure)
     return out, sure

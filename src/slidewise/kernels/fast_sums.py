@@ -114,10 +114,20 @@ def averaged(d0, d1, d2, first, growth, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_rows(x, n, s0, s1, s2, mean, out):
-    """Write the sums, or the means, of the last n rows; whether they are exact."""
-    m = len(x)
+def sum_rows(x, offsets, n, s0, s1, s2, mean, out):
+    """Write the sums, or the means, of the last n rows of each key; whether they are exact."""
     parts = np.empty((3, TILE))
+    exact = True
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        b = offsets[k + 1]
+        exact &= sum_key(x[a:b], n, s0, s1, s2, mean, parts, out[a:b])
+    return exact
+
+
+@njit(nogil=True, error_model="numpy")
+def sum_key(x, n, s0, s1, s2, mean, parts, out):
+    m = len(x)
     t0 = 0.0
     t1 = 0.0
     t2 = 0.0
@@ -218,13 +228,13 @@ def units(most: float, n: int) -> tuple[float, float, float] | None:
     return scales[0], scales[1], scales[2]
 
 
-def sum_rows(x: Any, n: int, mean: bool) -> Any | None:
-    """The sums or means of the last n rows of float64 values, or None where they cannot be had this way."""
+def sum_rows(x: Any, offsets: Any, n: int, mean: bool) -> Any | None:
+    """The sums or means of the last n rows of each key's float64 values, or None where they cannot be had this way."""
     scales = units(largest(x), min(n, len(x)))
     if scales is None:
         return None
     out = np.empty(len(x))
-    return out if _compiled().sum_rows(x, n, *scales, mean, out) else None
+    return out if _compiled().sum_rows(x, offsets, n, *scales, mean, out) else None
 
 
 def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:

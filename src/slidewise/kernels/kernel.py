@@ -38,6 +38,7 @@ class Kernel:
     operator: str
     layout: Layout
     rows_pass: Any
+    keys_pass: Any
     bounds_pass: Any
     lift: Any = None
 
@@ -45,6 +46,11 @@ class Kernel:
         """The answer for the last n rows at every row; the first rows have fewer."""
         m = len(inputs[0])
         return self._run(self.rows_pass, inputs, (max(1, min(n, m)),), m, min(n, m))
+
+    def rows_by_key(self, inputs: Sequence[Array], offsets: Array, n: int) -> Answers:
+        """The same for many keys: key k has the rows from offsets[k] up to offsets[k + 1]."""
+        m = len(inputs[0])
+        return self._run(self.keys_pass, inputs, (offsets, n), m, min(n, m))
 
     def bounds(self, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers:
         """The answer for the rows [starts[i], ends[i]), for every i; neither may ever fall. No rows, no answer."""
@@ -108,7 +114,7 @@ def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
         ]
     )
     module = load_source(f"{operator.name}_{'_'.join(dtypes)}", text)
-    return Kernel(operator.name, layout, module.rows_pass, module.bounds_pass)
+    return Kernel(operator.name, layout, module.rows_pass, module.keys_pass, module.bounds_pass)
 
 
 def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
@@ -136,19 +142,15 @@ def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     }
     text = _passes(inferred.layout, len(dtypes), "nogil=True")
     exec(compile(text, f"<kernel of {operator.name}>", "exec"), namespace)
-    return Kernel(operator.name, inferred.layout, namespace["rows_pass"], namespace["bounds_pass"], inferred.lift)
+    rows_pass, keys_pass, bounds_pass = [namespace[name] for name in ("rows_pass", "keys_pass", "bounds_pass")]
+    return Kernel(operator.name, inferred.layout, rows_pass, keys_pass, bounds_pass, inferred.lift)
 
 
 def _passes(layout: Layout, inputs: int, options: str) -> str:
     fields = 0 if layout.scalar else len(layout.fields)
     outputs = 0 if layout.single else len(layout.outputs)
-    return "\n".join(
-        [
-            kernel_source(inputs, fields, outputs, layout.optional, layout.array),
-            f"rows_pass = njit({options})(rows_pass)",
-            f"bounds_pass = njit({options})(bounds_pass)",
-        ]
-    )
+    passes = kernel_source(inputs, fields, outputs, layout.optional, layout.array)
+    return "\n".join(f"{text}\n{name} = njit({options})({name})" for name, text in passes.items())
 
 
 def reason(error: Exception) -> str:

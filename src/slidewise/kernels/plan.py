@@ -38,22 +38,22 @@ def answer(
     rows = window.rows if times is None else None
     if times is None:
         rows = min(rows or m, max(m, 1))
-    plain = rows is not None and keys is None and valid is None and window.closed == "right"
-    if plain and (least <= 1 or never_raises(op)):
+    grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
+    inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
+    plain = rows is not None and valid is None and window.closed == "right"
+    plain = plain and (least <= 1 or (keys is None and never_raises(op)))
+    if plain:
         assert rows is not None
-        answers = plain_rows(op, [column.data for column in columns], rows)
+        answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
     else:
-        grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
         starts, ends = _bounds(window, rows, times, grouped, m, positions)
-        inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
         present = valid if grouped is None or valid is None else grouped.bring(valid)
         answers = over_bounds(op, inputs, present, starts, ends, least, window.closed in ("left", "neither"))
-        if grouped is not None:
-            fields = [grouped.take_back(field) for field in answers.fields]
-            answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
-        return named_fields(op, answers)
+    if grouped is not None:
+        fields = [grouped.take_back(field) for field in answers.fields]
+        answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
     ok = answers.valid
-    if least > 1:
+    if plain and least > 1:
         enough = np.minimum(np.arange(1, m + 1), rows) >= least
         ok = enough if ok is None else ok & enough
     return named_fields(op, Answers(answers.fields, ok))
@@ -125,16 +125,17 @@ def all_valid(columns: list[Column]) -> Array | None:
     return valid
 
 
-def plain_rows(op: Operator, inputs: list[Array], n: int) -> Answers:
-    """The common case: one key, no nulls, the last n rows."""
+def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None = None) -> Answers:
+    """The common case: no nulls, the last n rows, of each key where there are offsets."""
+    m = len(inputs[0])
+    offsets = np.array([0, m]) if offsets is None else offsets
     special = op.builtin and op.name in ("count", "collect", *_SPECIAL)
     kernel = None if special or any(x.dtype == object for x in inputs) else compiled_kernel(op, inputs)
     if kernel is not None:
-        return run_rows(op, kernel, inputs, n)
-    m = len(inputs[0])
+        return run_rows(op, kernel, inputs, offsets, n)
     index = np.int32 if m < 2**31 - 1 else np.int64
     starts, ends = np.empty(m, index), np.empty(m, index)
-    row_bounds(np.array([0, m]), n, False, starts, ends)
+    row_bounds(offsets, n, False, starts, ends)
     return _windows(op, inputs, starts, ends)
 
 
@@ -179,7 +180,7 @@ def encode(x: Array, valid: Array | None) -> tuple[Array, int]:
         x = x.astype(np.int64, copy=False)
         low, high = int(x.min()), int(x.max())
         if high - low <= 2 * len(x) + 1_000:
-            codes, groups = x - low, high - low + 1
+            codes, groups = x - low if low else x, high - low + 1
             return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
     if x.dtype.kind == "f":
         x = np.where(x == 0.0, 0.0, x)

@@ -23,14 +23,14 @@ def compiled_kernel(operator: Operator, inputs: Sequence[Any]) -> Kernel | None:
     return kernel_for(operator, tuple(str(x.dtype) for x in inputs))
 
 
-def run_rows(operator: Operator, kernel: Kernel, inputs: Sequence[Any], n: int) -> Answers:
-    """The answers over the last n rows of one key, without nulls."""
+def run_rows(operator: Operator, kernel: Kernel, inputs: Sequence[Any], offsets: Any, n: int) -> Answers:
+    """The answers over the last n rows of each key, without nulls; key k has the rows offsets[k:k + 2]."""
     x = inputs[0]
     if operator.builtin and len(x):
-        special = _special_rows(operator.name, kernel, x, n)
+        special = _special_rows(operator.name, kernel, x, offsets, n)
         if special is not None:
             return special
-    return kernel.rows(inputs, n)
+    return kernel.rows(inputs, n) if len(offsets) == 2 else kernel.rows_by_key(inputs, offsets, n)
 
 
 def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts: Any, ends: Any) -> Answers:
@@ -54,40 +54,41 @@ def run_bounds(operator: Operator, kernel: Kernel, inputs: Sequence[Any], starts
     return kernel.bounds(inputs, starts, ends)
 
 
-def _special_rows(name: str, kernel: Kernel, x: Any, n: int) -> Answers | None:
+def _special_rows(name: str, kernel: Kernel, x: Any, offsets: Any, n: int) -> Answers | None:
     if name in ("max", "min"):
         out = np.empty_like(x)
-        has_nan = extreme_rows(name == "max")(x, n, out)
+        has_nan = extreme_rows(name == "max")(x, offsets, n, out)
         return None if has_nan else Answers([out], None)
     if name in ("sum", "mean") and x.dtype == np.float64:
-        out = sum_rows(x, n, name == "mean")
+        out = sum_rows(x, offsets, n, name == "mean")
         return None if out is None else Answers([out], None)
     if name == "geomean":
-        out = sum_rows(logarithms(x), n, mean=True)
+        out = sum_rows(logarithms(x), offsets, n, mean=True)
         return None if out is None else Answers([exponentials(out)], None)
-    if name == "sum" and _adds_up(x, n):
+    if name == "sum" and len(offsets) == 2 and _adds_up(x, n):
         out = np.cumsum(x)
         out[n:] -= out[:-n].copy()
         return Answers([out], None)
     if name in ("variance", "stddev") and x.dtype == np.float64 and n > 1:
-        return _moments(name, kernel, x, n)
+        return _moments(name, kernel, x, offsets, n)
     return None
 
 
-def _moments(name: str, kernel: Kernel, x: Any, n: int) -> Answers:
+def _moments(name: str, kernel: Kernel, x: Any, offsets: Any, n: int) -> Answers:
     """Running sums answer most rows, block scans those beside values far off, and the general kernel the rest."""
-    out, sure = moment_rows(x, n, name == "stddev")
-    unsure = np.flatnonzero(~sure[1:]) + 1
+    out, sure = moment_rows(x, offsets, n, name == "stddev")
+    valid = np.ones(len(x), np.bool_)
+    valid[offsets[:-1][np.diff(offsets) > 0]] = False
+    unsure = np.flatnonzero(sure != valid)
     if len(unsure) * n * _BLOCK_SCANS_GAIN > len(x):
-        again, now_sure = block_moments(x, n, name == "stddev")
+        again, now_sure = block_moments(x, offsets, n, name == "stddev")
         np.copyto(out, again, where=now_sure & ~sure)
         unsure = unsure[~now_sure[unsure]]
-        sure[1:] = True
     if len(unsure):
-        careful = kernel.bounds([x], np.maximum(unsure - n + 1, 0), unsure + 1)
+        first_rows = offsets[np.searchsorted(offsets, unsure, "right") - 1]
+        careful = kernel.bounds([x], np.maximum(unsure - n + 1, first_rows), unsure + 1)
         out[unsure] = careful.fields[0]
-        sure[unsure] = True
-    return Answers([out], sure)
+    return Answers([out], valid)
 
 
 def _adds_up(x: Any, n: int) -> bool:

@@ -51,6 +51,16 @@ def rows_pass({x}, n, {S}, {O}):
                     {only_j}
 """
 
+KEYS = """
+def keys_pass({x}, offsets, n, {S}, {O}):
+    \"\"\"The same for many keys: key k has the rows from offsets[k] up to offsets[k + 1].\"\"\"
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        b = offsets[k + 1]
+        if a < b:
+            rows_pass({x_of_key}, min(n, b - a), {S}, {O_of_key})
+"""
+
 BOUNDS = """
 def bounds_pass({x}, starts, ends, {S}, {O}):
     \"\"\"Windows [starts, ends) that never move back: Two-Stacks Lite, its front in S and its back in one state.\"\"\"
@@ -86,8 +96,8 @@ def bounds_pass({x}, starts, ends, {S}, {O}):
 """
 
 
-def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array: bool = False) -> str:
-    """The text of both passes for an operator of so many inputs, fields of state and fields of answer.
+def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array: bool = False) -> dict[str, str]:
+    """The passes' texts by name, in order, for an operator of so many inputs, fields of state and fields of answer.
 
     No fields mean that the state is one scalar, or one array; no outputs that the answer is one scalar.
     """
@@ -142,7 +152,12 @@ def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array:
         load_s=load("s - base"),
         store_front_i=answer("i", "front"),
     )
-    return (_keep(outputs, O) if optional else "") + rows + "\n" + bounds
+    keys = KEYS.format(**shared, x_of_key=_slices(shared["x"]), O_of_key=_slices(O))
+    return {"rows_pass": (_keep(outputs, O) if optional else "") + rows, "keys_pass": keys, "bounds_pass": bounds}
+
+
+def _slices(names: str) -> str:
+    return ", ".join(f"{name}[a:b]" for name in names.split(", "))
 
 
 def _keep(outputs: int, O: str) -> str:  # noqa: E741
