@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import slidewise as sw
+from slidewise.kernels.bound_sums import sum_bounds
 from slidewise.kernels.bounds import time_bounds
 
 NAN, INF = math.nan, math.inf
@@ -193,3 +195,30 @@ def test_an_integer_sum_by_key() -> None:
     assert sw.rolling(x, sw.sum, rows=2, by=keys).tolist() == [1, 2**62, 3, 2**62 + 2**61, 5, 2**61 - 2**62]
     with pytest.raises(sw.SumOverflowError):
         sw.rolling(np.repeat(x, 2), sw.sum, rows=2, by=np.repeat(keys, 2))
+
+
+@pytest.mark.parametrize("op", [sw.sum, sw.mean], ids=lambda op: op.name)
+@pytest.mark.parametrize("widest", [1, 3, 255, 256, 257, 600, 2_000])
+@pytest.mark.parametrize("m", [1, 2, 255, 256, 257, 511, 512, 513, 2_000])
+def test_sums_over_windows_that_move_by_leaps(m: int, widest: int, op: sw.Operator) -> None:
+    """Windows that stand still, leap, are empty, or leave rows out: each against the exactly rounded sum."""
+    random = np.random.default_rng(m + widest)
+    x = random.normal(size=m) * 10.0 ** random.integers(-8, 8, m)
+    ends = np.sort(random.integers(0, m + 1, m)).astype(np.int32)
+    starts = np.maximum.accumulate(ends - random.integers(0, widest + 1, m)).clip(0).astype(np.int32)
+    found = sum_bounds(x, starts, ends, op is sw.mean)
+    assert found is not None
+    for s, e, answer in zip(starts.tolist(), ends.tolist(), found.tolist(), strict=True):
+        if s < e:
+            exact = sum(map(Fraction, x[s:e].tolist()))
+            assert answer == float(exact / (e - s) if op is sw.mean else exact), (s, e)
+
+
+def test_windows_too_few_rows_long_do_not_disturb_the_others() -> None:
+    """They are made empty, at their end, so that starts go back after them."""
+    x, times = KINDS["plain"], np.cumsum(np.random.default_rng(1).integers(1, 40, ROWS))
+    found = sw.rolling(x, sw.sum, times=times, last=100, at_least=5)
+    every = sw.rolling(x, sw.sum, times=times, last=100)
+    counts = sw.rolling(x, sw.count, times=times, last=100)
+    assert 0 < np.count_nonzero(counts >= 5) < ROWS
+    check_bits(np.where(counts >= 5, every, NAN), found)

@@ -160,7 +160,7 @@ def longest(starts: Any, ends: Any) -> Any:
 @cached_jit
 def _count(codes: Any, offsets: Any) -> None:
     for code in codes:
-        offsets[code + 1] += 1
+        offsets[u(code + 1)] += 1
     for k in range(1, len(offsets)):
         offsets[k] += offsets[k - 1]
 
@@ -168,7 +168,7 @@ def _count(codes: Any, offsets: Any) -> None:
 @cached_jit
 def _place(codes: Any, next_place: Any, places: Any) -> None:
     for i in range(len(codes)):
-        code = codes[i]
+        code = u(codes[i])
         places[i] = next_place[code]
         next_place[code] += 1
 
@@ -176,13 +176,13 @@ def _place(codes: Any, next_place: Any, places: Any) -> None:
 @cached_jit
 def _scatter(x: Any, places: Any, out: Any) -> None:
     for i in range(len(x)):
-        out[places[i]] = x[i]
+        out[u(places[i])] = x[i]
 
 
 @cached_jit
 def _gather(x: Any, places: Any, out: Any) -> None:
     for i in range(len(out)):
-        out[i] = x[places[i]]
+        out[i] = x[u(places[i])]
 
 
 class Grouped:

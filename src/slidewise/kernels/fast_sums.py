@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.kernels.bounds import longest
 from slidewise.kernels.cache import load_source
 from slidewise.kernels.jit import cached_jit
 
-_SOURCE = '''
+PARTS = '''
 import numpy as np
-from numba import njit
+from numba import njit, uintp as u
+from slidewise.kernels.fma import fma
 
 TILE = 1024
 
@@ -54,19 +54,6 @@ def cut(x, s0, s1, s2, d0, d1, d2):
 
 
 @njit(nogil=True, error_model="numpy")
-def cut_off(x, s0, s1, s2, d0, d1, d2):
-    """Take the parts of values that leave off the parts of those that come."""
-    for i in range(len(x)):
-        v = x[i]
-        a = (s0 + v) - s0
-        r = v - a
-        b = (s1 + r) - s1
-        d0[i] -= a
-        d1[i] -= b
-        d2[i] -= r - b
-
-
-@njit(nogil=True, error_model="numpy")
 def run_up(d0, d1, d2, t0, t1, t2):
     """Make changes totals."""
     for i in range(len(d0)):
@@ -80,37 +67,51 @@ def run_up(d0, d1, d2, t0, t1, t2):
 
 
 @njit(nogil=True, error_model="numpy")
-def rounded(d0, d1, d2, out):
-    for i in range(len(out)):
-        a = d0[i]
-        b = d1[i]
-        s = a + b
-        t = s - a
-        out[i] = s + (((a - (s - t)) + (b - t)) + d2[i]) + 0.0
+def total(a, b, c):
+    """Three parts, rounded once."""
+    s = a + b
+    t = s - a
+    return s + (((a - (s - t)) + (b - t)) + c) + 0.0
 
 
 @njit(nogil=True, error_model="numpy")
-def averaged(d0, d1, d2, first, growth, out):
-    """Divide by `first` rows, and by `growth` more for each row after it."""
+def average(a, b, c, n):
+    """Three parts divided by n, rounded once."""
+    s = a + b
+    t = s - a
+    e = ((a - (s - t)) + (b - t)) + c
+    hi = s + e
+    lo = e - (hi - s)
+    q = hi / n
+    left = fma(-q, n, hi) + lo
+    return q + left / n + 0.0
+'''
+
+_ROWS = '''
+@njit(nogil=True, error_model="numpy")
+def cut_off(x, s0, s1, s2, d0, d1, d2):
+    """Take the parts of values that leave off the parts of those that come."""
+    for i in range(len(x)):
+        v = x[i]
+        a = (s0 + v) - s0
+        r = v - a
+        b = (s1 + r) - s1
+        d0[i] -= a
+        d1[i] -= b
+        d2[i] -= r - b
+
+
+@njit(nogil=True, error_model="numpy")
+def totals(d0, d1, d2, out):
     for i in range(len(out)):
-        n = first + growth * i
-        a = d0[i]
-        b = d1[i]
-        s = a + b
-        t = s - a
-        e = ((a - (s - t)) + (b - t)) + d2[i]
-        hi = s + e
-        lo = e - (hi - s)
-        q = hi / n
-        c = 134217729.0 * q
-        qh = c - (c - q)
-        ql = q - qh
-        p = q * n
-        c = 134217729.0 * n
-        nh = c - (c - n)
-        nl = n - nh
-        left = (hi - p) - (((qh * nh - p) + qh * nl + ql * nh) + ql * nl) + lo
-        out[i] = q + left / n + 0.0
+        out[i] = total(d0[i], d1[i], d2[i])
+
+
+@njit(nogil=True, error_model="numpy")
+def averages(d0, d1, d2, first, growth, out):
+    """Over `first` rows, and over `growth` more for each row after it."""
+    for i in range(len(out)):
+        out[i] = average(d0[i], d1[i], d2[i], first + growth * i)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -143,73 +144,19 @@ def sum_key(x, n, s0, s1, s2, mean, parts, out):
             cut_off(x[a - n : a - n + size], s0, s1, s2, d0, d1, d2)
         t0, t1, t2 = run_up(d0, d1, d2, t0, t1, t2)
         if not mean:
-            rounded(d0, d1, d2, out[a : a + size])
+            totals(d0, d1, d2, out[a : a + size])
         elif a >= n:
-            averaged(d0, d1, d2, float(n), 0.0, out[a : a + size])
+            averages(d0, d1, d2, float(n), 0.0, out[a : a + size])
         else:
-            averaged(d0, d1, d2, float(a + 1), 1.0, out[a : a + size])
+            averages(d0, d1, d2, float(a + 1), 1.0, out[a : a + size])
         a += size
-    return lost == 0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def sum_bounds(x, starts, ends, s0, s1, s2, mean, out):
-    """The same for windows [starts, ends) that never move back; an empty one gets 0."""
-    lost = 0
-    start = 0
-    end = 0
-    t = np.zeros(3)
-    t0 = 0.0
-    t1 = 0.0
-    t2 = 0.0
-    for i in range(len(starts)):
-        s = starts[i]
-        e = ends[i]
-        if s >= e:
-            continue
-        if s >= end:
-            t0 = 0.0
-            t1 = 0.0
-            t2 = 0.0
-            start = s
-            end = s
-        while end < e:
-            v = x[end]
-            a = (s0 + v) - s0
-            r = v - a
-            b = (s1 + r) - s1
-            r -= b
-            lost += (s2 + r) - s2 != r
-            t0 += a
-            t1 += b
-            t2 += r
-            end += 1
-        while start < s:
-            v = x[start]
-            a = (s0 + v) - s0
-            r = v - a
-            b = (s1 + r) - s1
-            t0 -= a
-            t1 -= b
-            t2 -= r - b
-            start += 1
-        u = t0 + t1
-        w = u - t0
-        rest = ((t0 - (u - w)) + (t1 - w)) + t2
-        if mean:
-            t[0] = t0
-            t[1] = t1
-            t[2] = t2
-            averaged(t[0:1], t[1:2], t[2:3], float(e - s), 0.0, out[i : i + 1])
-        else:
-            out[i] = u + rest + 0.0
     return lost == 0
 '''
 
 
 @cache
 def _compiled() -> Any:
-    return load_source("fast_sums", _SOURCE)
+    return load_source("fast_sums", PARTS + _ROWS)
 
 
 def units(most: float, n: int) -> tuple[float, float, float] | None:
@@ -235,15 +182,6 @@ def sum_rows(x: Any, offsets: Any, n: int, mean: bool) -> Any | None:
         return None
     out = np.empty(len(x))
     return out if _compiled().sum_rows(x, offsets, n, *scales, mean, out) else None
-
-
-def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:
-    """The same for windows [starts, ends) that never move back."""
-    scales = units(largest(x), max(1, int(longest(starts, ends))))
-    if scales is None:
-        return None
-    out = np.empty(len(starts))
-    return out if _compiled().sum_bounds(x, starts, ends, *scales, mean, out) else None
 
 
 @cached_jit

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from slidewise.kernels.block_moments import block_moments
+from slidewise.kernels.bound_sums import sum_bounds
 from slidewise.kernels.fast_extremes import extreme_rows
 from slidewise.kernels.fast_moments import moment_rows
-from slidewise.kernels.fast_sums import exponentials, logarithms, sum_bounds, sum_rows
+from slidewise.kernels.fast_sums import exponentials, logarithms, sum_rows
 from slidewise.kernels.kernel import Answers, Kernel, kernel_for
 from slidewise.operators.operator import Operator
 
