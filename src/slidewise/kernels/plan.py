@@ -40,11 +40,12 @@ def answer(
         rows = min(rows or m, max(m, 1))
     grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
     inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
-    plain = rows is not None and valid is None and window.closed == "right"
-    plain = plain and (least <= 1 or (keys is None and never_raises(op)))
-    if plain:
-        assert rows is not None
+    droppable = least <= 1 or (keys is None and never_raises(op))
+    if rows is not None and valid is None and window.closed == "right" and droppable:
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
+        if least > 1:
+            enough = np.minimum(np.arange(1, m + 1), rows) >= least
+            answers = Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
     else:
         starts, ends = _bounds(window, rows, times, grouped, m, positions)
         present = valid if grouped is None or valid is None else grouped.bring(valid)
@@ -52,11 +53,7 @@ def answer(
     if grouped is not None:
         fields = [grouped.take_back(field) for field in answers.fields]
         answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
-    ok = answers.valid
-    if plain and least > 1:
-        enough = np.minimum(np.arange(1, m + 1), rows) >= least
-        ok = enough if ok is None else ok & enough
-    return named_fields(op, Answers(answers.fields, ok))
+    return named_fields(op, answers)
 
 
 def over_bounds(
