@@ -29,7 +29,7 @@ def itself(x: Any) -> Any:
 
 @jit
 def larger_float(a: Any, b: Any) -> Any:
-    return b if b > a or (b != b and a == a) else a
+    return a if a >= b or a != a else b
 
 
 @jit
@@ -39,7 +39,7 @@ def larger(a: Any, b: Any) -> Any:
 
 @jit
 def smaller_float(a: Any, b: Any) -> Any:
-    return b if b < a or (a != a and b == b) else a
+    return a if a <= b or b != b else b
 
 
 @jit
