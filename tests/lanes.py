@@ -40,9 +40,9 @@ class Case:
 
 
 def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
-    def windows(op: sw.Operator, inputs: list[Any], n: int) -> Any:
+    def windows(op: sw.Operator, inputs: list[Any], n: int, offsets: Any) -> Any:
         ends = np.arange(1, len(inputs[0]) + 1)
-        return interpreted(op, inputs, np.maximum(ends - n, 0), ends)
+        return interpreted(op, inputs, np.maximum(ends - n, np.repeat(offsets[:-1], np.diff(offsets))), ends)
 
     with (
         patch("slidewise.kernels.plan._windows", interpreted),

@@ -202,7 +202,7 @@ def test_shared_work_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
         d=sw.mean("x").over(20),
         e=sw.last("x").over(rows=2),
         f=sw.first("x").over(rows=2),
-    )(table())
+    )(table(x=[4.0, None, 9.0, 1.0]))
     assert calls == {"sort": 1, "time": 2, "rows": 1}
 
 

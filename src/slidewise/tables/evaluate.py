@@ -105,10 +105,6 @@ class Rows:
         columns = [(name, self.column(name)) for name in definition.ordering]
         return order_peers(arranged, arranged.bring(times.data), columns)
 
-    @cached_property
-    def _whole(self) -> bool:
-        return self.arranged.places is None and len(self.arranged.offsets) == 2
-
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""
         key = (window.rows, window.last, window.closed)
@@ -157,12 +153,12 @@ class Rows:
             for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
         ]
         least = at_least(op, window)
-        plain = self._whole and valid is None and window.closed == "right" and (window.rows or self.times is None)
+        plain = valid is None and window.closed == "right" and (window.rows is not None or self.times is None)
         if plain and self._count and (least <= 1 or never_raises(op)):
             n = min(window.rows or self._count, self._count)
-            answers = plain_rows(op, inputs, n)
+            answers = plain_rows(op, inputs, n, self.arranged.offsets)
             if least > 1:
-                enough = np.minimum(np.arange(1, self._count + 1), n) >= least
+                enough = self._number_in_key() >= least
                 answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
         else:
             starts, ends = self.bounds(window)
@@ -170,6 +166,11 @@ class Rows:
         back = self.arranged.take_back
         answers = Answers([back(f) for f in answers.fields], None if answers.valid is None else back(answers.valid))
         return typed(op, given, self._types(names), answers)
+
+    def _number_in_key(self) -> Array:
+        """The number of each sorted row in its key, from 1 on."""
+        offsets = self.arranged.offsets
+        return np.arange(1, self._count + 1) - np.repeat(offsets[:-1], np.diff(offsets))
 
     def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
         flag = None if aggregate.condition is None else self.column(aggregate.condition)
