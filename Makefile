@@ -18,7 +18,7 @@ demo: $(STAMP)-base ## Run the demonstration
 	@$(VENV)/bin/slidewise demo
 
 test: lint ## Check style and types, run the tests and the examples in the docs
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(STAMP)-dev ## Check style and types only
 	@$(PY) -m ruff check .
