@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 
 from slidewise.errors import InputError, SlidewiseError, SumOverflowError
-from slidewise.kernels.bounds import Grouped, time_bounds
-from slidewise.kernels.kernel import Answers
-from slidewise.kernels.plan import as_numbers, over_bounds
-from slidewise.kernels.series import Column
-from slidewise.kernels.typed import answer_type, readied
+from slidewise.kernels.typed import answer_type
 from slidewise.live.batch_running import running_spec
-from slidewise.live.incoming import CannotJoinError, Incoming, as_python, joined, there
+from slidewise.live.incoming import Incoming, as_python, there
 from slidewise.live.pane import RunningPane
+from slidewise.live.slid import Slid, columns_of
 from slidewise.live.spec import Spec
-from slidewise.tables.evaluate import check_inputs, present, typed
+from slidewise.tables.evaluate import check_inputs, typed
 
 Array = Any
 Found = dict[str, tuple[str | None, Any]]
@@ -67,51 +64,14 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
     return {name: found[name] for name in live.definition.columns}, commit
 
 
-def _columns(incoming: Incoming, spec: Spec) -> tuple[list[Column], Array | None]:
-    columns = [incoming.column(name) for name in spec.columns]
-    flag = None if spec.condition is None else incoming.column(spec.condition)
-    return columns or [Column(np.zeros(incoming.count, np.int64), None, lambda x: x)], present(
-        columns, spec.condition, flag
-    )
-
-
 def _sliding(
     incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
 ) -> tuple[list[Any], Callable[[], None]]:
     """One spec over the rows already there and the batch together."""
-    columns, valid = _columns(incoming, spec)
-    types = [incoming.kind_of(name) for name in spec.columns]
     counts, old = there([track.panes[at] for track in incoming.tracks])
-    before = sum(counts)
-    grouped = Grouped(np.concatenate([np.repeat(np.arange(len(counts)), counts), incoming.codes]), max(len(counts), 1))
-    spots = grouped.bring(_places(old[0] if old else None, places))
-    total = len(spots)
-    starts, ends = _bounds(spec, spots, grouped.offsets, peers)
-    is_new = grouped.bring(np.arange(total) >= before)
-    seen = None if valid is None else grouped.bring(np.concatenate([np.ones(before, np.bool_), valid]))
-
-    def brought(given: list[Column]) -> list[Array]:
-        return [grouped.bring(joined(old[1 + i] if old else None, column)) for i, column in enumerate(given)]
-
-    arrays = []
-    back = Grouped(incoming.codes, max(len(counts), 1))
-    for one in spec.members:
-        check_inputs(one.operator, spec.columns, columns, types)
-        given = readied(one.operator, columns)
-        inputs = brought([as_numbers(one.operator, column) for column in given])
-        answers = over_bounds(one.operator, inputs, seen, starts[is_new], ends[is_new], one.least, True)
-        fields = [back.take_back(field) for field in answers.fields]
-        ok = None if answers.valid is None else back.take_back(answers.valid)
-        arrays.append(typed(one.operator, given, types, Answers(fields, ok)))
-
-    # What later windows may hold: the rows from the start of each key's last window on.
-    keep = np.zeros(total, np.bool_)
-    if total:
-        last = starts[grouped.offsets[1:] - 1]
-        keep = np.arange(total) >= np.repeat(last, np.diff(grouped.offsets))
-        keep &= True if seen is None else seen
-    stops = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[grouped.offsets].tolist()
-    stored = [spots[keep], *(as_python(c, part[keep]) for c, part in zip(columns, brought(columns), strict=True))]
+    slid = Slid(incoming, spec, places, np.array(counts, np.int64), old, peers)
+    arrays = slid.arrays()
+    stops, stored = slid.kept()
 
     def change() -> None:
         for k, track in enumerate(incoming.tracks):
@@ -120,28 +80,11 @@ def _sliding(
     return arrays, change
 
 
-def _bounds(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
-    starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
-    whole = spots.dtype == np.int64
-    width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
-    edge = spec.edge or (whole and int(spec.width) != spec.width)
-    time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
-    if not peers and not spec.is_open:  # what has arrived so far
-        ends = np.arange(1, len(spots) + 1)
-    return starts, ends
-
-
-def _places(old: Array | None, new: Array) -> Array:
-    if new.dtype == object or (old is not None and old.dtype != new.dtype):
-        raise CannotJoinError
-    return new if old is None else np.concatenate([old, new])
-
-
 def _running(
     incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
 ) -> tuple[list[Any], Callable[[], None]]:
     """One spec over everything so far: its states live on. What cannot be compiled goes in row by row."""
-    columns, valid = _columns(incoming, spec)
+    columns, valid = columns_of(incoming, spec)
     types = [incoming.kind_of(name) for name in spec.columns]
     for one in spec.members:
         check_inputs(one.operator, spec.columns, columns, types)

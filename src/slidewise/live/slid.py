@@ -1,0 +1,105 @@
+"""Windows that slide over rows already there and the rows of a batch, for all keys of the batch at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.bounds import Grouped, time_bounds
+from slidewise.kernels.kernel import Answers
+from slidewise.kernels.plan import as_numbers, over_bounds
+from slidewise.kernels.series import Column
+from slidewise.kernels.typed import readied
+from slidewise.live.incoming import CannotJoinError, as_python, joined
+from slidewise.live.spec import Spec
+from slidewise.tables.evaluate import check_inputs, present, typed
+
+Array = Any
+
+
+def columns_of(batch: Any, spec: Spec) -> tuple[list[Column], Array | None]:
+    """The columns that a spec reads, and which rows count; one of zeros where it reads none."""
+    columns = [batch.column(name) for name in spec.columns]
+    flag = None if spec.condition is None else batch.column(spec.condition)
+    valid = present(columns, spec.condition, flag)
+    return columns or [Column(np.zeros(batch.count, np.int64), None, lambda x: x)], valid
+
+
+class Slid:
+    """One spec over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
+
+    `counts` says how many rows of each key are there already, and `old` are these rows' arrays, key by key: places, and
+    one for each argument. With `peers`, rows of equal place see one another.
+    """
+
+    def __init__(self, batch: Any, spec: Spec, places: Array, counts: Array, old: list[Array], peers: bool) -> None:
+        self._batch, self._spec, self._old = batch, spec, old
+        self._columns, valid = columns_of(batch, spec)
+        keys = max(len(counts), 1)
+        before = int(counts.sum())
+        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
+        self._grouped = Grouped(codes, keys)
+        self._back = Grouped(batch.codes, keys) if before else self._grouped
+        self.spots = self._grouped.bring(_joined_places(old[0] if before else None, places))
+        self.starts, self._ends = _bounds(spec, self.spots, self._grouped.offsets, peers)
+        self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
+        self._seen = None
+        if valid is not None:
+            self._seen = self._grouped.bring(np.concatenate([np.ones(before, np.bool_), valid]) if before else valid)
+
+    def arrays(self) -> list[Any]:
+        """The answers of each member as an Arrow array, in the batch's order."""
+        spec, batch = self._spec, self._batch
+        types = [batch.kind_of(name) for name in spec.columns]
+        starts, ends = self.starts[self._new], self._ends[self._new]
+        arrays = []
+        for one in spec.members:
+            check_inputs(one.operator, spec.columns, self._columns, types)
+            given = readied(one.operator, self._columns)
+            inputs = self._brought([as_numbers(one.operator, column) for column in given])
+            answers = over_bounds(one.operator, inputs, self._seen, starts, ends, one.least, True)
+            fields = [self._back.take_back(field) for field in answers.fields]
+            ok = None if answers.valid is None else self._back.take_back(answers.valid)
+            arrays.append(typed(one.operator, given, types, Answers(fields, ok)))
+        return arrays
+
+    def _brought(self, given: list[Column]) -> list[Array]:
+        old = self._old
+        return [self._grouped.bring(joined(old[1 + i] if old else None, column)) for i, column in enumerate(given)]
+
+    def kept(self) -> tuple[list[int], list[Array]]:
+        """The rows that later windows may hold, from the start of each key's last window on: where each key's rows
+        begin and end, and the arrays."""
+        offsets, total = self._grouped.offsets, len(self.spots)
+        keep = np.zeros(total, np.bool_)
+        if total:
+            keep = np.arange(total) >= np.repeat(self.starts[offsets[1:] - 1], np.diff(offsets))
+            keep &= True if self._seen is None else self._seen
+        stops = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[offsets].tolist()
+        columns = zip(self._columns, self._brought(self._columns), strict=True)
+        return stops, [self.spots[keep], *(as_python(column, part[keep]) for column, part in columns)]
+
+    def kept_of_last(self) -> list[Array]:
+        """The same for the last key only."""
+        first, stop = int(self.starts[-1]), len(self.spots)
+        keep = slice(first, stop) if self._seen is None else np.flatnonzero(self._seen[first:stop]) + first
+        columns = zip(self._columns, self._brought(self._columns), strict=True)
+        return [self.spots[keep].copy(), *(as_python(column, part[keep].copy()) for column, part in columns)]
+
+
+def _bounds(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
+    starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
+    whole = spots.dtype == np.int64
+    width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
+    edge = spec.edge or (whole and int(spec.width) != spec.width)
+    time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
+    if not peers and not spec.is_open:  # what has arrived so far
+        ends = np.arange(1, len(spots) + 1)
+    return starts, ends
+
+
+def _joined_places(old: Array | None, new: Array) -> Array:
+    if new.dtype == object or (old is not None and old.dtype != new.dtype):
+        raise CannotJoinError
+    return new if old is None else np.concatenate([old, new])
