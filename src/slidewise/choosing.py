@@ -184,7 +184,11 @@ def _kernel(aggregate: Aggregate) -> str:
     special = special or _ANY_PASSES.get(op.name)
     if op.name in ("collect", "naive_bayes", "countmin"):
         return "DabaLite, interpreted: its states are Python objects"
-    return f"kernel: {special}" if special else "kernel: a compiled Two-Stacks pass, about 3 calls per row"
+    text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
+    return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
+
+
+_ALSO_TEXT = ("max", "min", "argmax", "argmin", "maxcount", "mincount", "m4")
 
 
 def state_bytes(op: Operator) -> int | None:

@@ -139,6 +139,8 @@ def _is_name(value: object) -> bool:
 def _names(role: str, given: Names) -> tuple[str, ...]:
     if given is None:
         return ()
+    if not isinstance(given, Iterable):
+        raise SlidewiseError(f"{role}= takes names of columns, not {given!r}")
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
         if not _is_name(name):
@@ -189,3 +191,9 @@ def _described(aggregate: Aggregate) -> Any:
 def _of(window: Window) -> Any:
     last = f"{window.last.ns} ns" if isinstance(window.last, Duration) else window.last
     return [window.rows, last, window.closed, window.at_least]
+
+
+def order_matters(aggregate: Aggregate) -> bool:
+    """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
+    window = aggregate.window
+    return window is not None and (window.rows is not None or not aggregate.operator.commutative)

@@ -10,6 +10,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from slidewise.definition import Definition
@@ -58,7 +59,7 @@ def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
     assert window is not None
     written: dict[str, Any] = {"operator": op.name if op.builtin else _import_path(name, op)}
     if op.parameters:
-        written["parameters"] = dict(op.parameters)
+        written["parameters"] = {key: _parameter_out(value) for key, value in op.parameters.items()}
     written["of"] = list(aggregate.columns)
     if aggregate.condition is not None:
         written["where"] = aggregate.condition
@@ -83,8 +84,13 @@ def _aggregate_in(name: str, written: Any) -> Aggregate:
     if "operator" not in written:
         raise SlidewiseError(f"{where} names no operator; write operator = 'max', say")
     of = written.get("of", [])
+    if not isinstance(of, str | list | tuple):
+        raise SlidewiseError(f"{where}: of names one column or a list of them, not {of!r}")
+    parameters = written.get("parameters") or {}
+    if not isinstance(parameters, Mapping):
+        raise SlidewiseError(f"{where}: parameters is a dict, not {parameters!r}")
     try:
-        op = _operator(written["operator"], written.get("parameters") or {})
+        op = _operator(written["operator"], {key: _parameter_in(value) for key, value in parameters.items()})
         aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
         if "where" in written:
             aggregate = aggregate.where(written["where"])
@@ -92,6 +98,19 @@ def _aggregate_in(name: str, written: Any) -> Aggregate:
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error
+
+
+def _parameter_out(value: Any) -> Any:
+    """A parameter as TOML and JSON can hold it; bytes are written as hexadecimal digits."""
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    return [_parameter_out(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _parameter_in(value: Any) -> Any:
+    if isinstance(value, Mapping) and list(value) == ["bytes"]:
+        return bytes.fromhex(value["bytes"])
+    return tuple(_parameter_in(item) for item in value) if isinstance(value, list | tuple) else value
 
 
 def _check_names(written: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
@@ -122,17 +141,18 @@ def _operator(name: Any, parameters: Mapping[str, Any]) -> Operator:
 
 
 def _import_path(name: str, op: Operator) -> str:
-    """Where a user's operator can be imported from: the module of one of its functions, under a name of its own."""
-    modules = dict.fromkeys(getattr(f, "__module__", None) for f in (op.combine, op.lift, op.lower))
-    for module in modules:
-        if module is None or module == "__main__" or module not in sys.modules:
+    """Where a user's operator can be imported from: first of all the module of one of its functions."""
+    near = [getattr(function, "__module__", None) for function in (op.combine, op.lift, op.lower)]
+    for module in dict.fromkeys([*near, *sys.modules]):
+        found = sys.modules.get(module or "")
+        if found is None or module == "__main__":
             continue
-        for attribute, value in vars(sys.modules[module]).items():
+        for attribute, value in list(getattr(found, "__dict__", {}).items()):
             if value is op:
                 return f"{module}:{attribute}"
     raise SlidewiseError(
         f"{name!r} uses the operator {op.name!r}, which has no name in a module that can be imported; assign it to a "
-        "name at the top of a module, in the module that defines its functions, and import it from there"
+        "name at the top of a module, and import it from there"
     )
 
 
@@ -148,10 +168,13 @@ def to_toml(definition: Definition) -> str:
 
 def from_toml_text(text: str) -> dict[str, Any]:
     """What TOML says, as a dict."""
+    if not isinstance(text, str):
+        raise SlidewiseError(f"from_toml takes text, not {type(text).__name__}; read a file with Path(...).read_text()")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SlidewiseError(f"the definition is no valid TOML: {error}") from error
+        hint = "" if "=" in text else "; give the text itself, not the path of a file"
+        raise SlidewiseError(f"the definition is no valid TOML: {error}{hint}") from error
 
 
 def _value(value: Any) -> str:
@@ -161,6 +184,8 @@ def _value(value: Any) -> str:
         return _text(value)
     if isinstance(value, int | float):
         return repr(value)
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, Mapping):

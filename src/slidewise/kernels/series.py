@@ -39,7 +39,8 @@ class Column:
         """Answers as the series' own type; objects from a column of numbers are there only where all are null."""
         if answers.dtype == object and not self.is_object:
             answers = np.array([0 if answer is None else answer for answer in answers.tolist()], self.data.dtype)
-        return self.restore(answers)
+        with np.errstate(over="ignore", invalid="ignore"):  # slots without an answer hold anything
+            return self.restore(answers)
 
     def lists(self, answers: Array) -> Array:
         """Lists of this column's values, typed where the series came from Arrow."""
@@ -184,6 +185,9 @@ def _from_arrow(values: Any, what: str) -> Column:
     if types.is_dictionary(kind):
         values = values.dictionary_decode()
         kind = values.type
+    if str(kind) == "string_view":
+        kind = pa.string()
+        values = values.cast(kind)
     valid = None
     if values.null_count:
         valid = values.is_valid().to_numpy(zero_copy_only=False)
@@ -208,7 +212,8 @@ def _from_arrow(values: Any, what: str) -> Column:
         unit = 86_400 * 10**9 if types.is_date32(kind) else _UNITS["ms" if types.is_date64(kind) else kind.unit]
 
         def as_time(answers: Array) -> Any:
-            return pa.array(answers.astype(np.int64)).cast(pa.int64() if wide is kind else pa.int32()).cast(kind)
+            narrow = pa.int64() if wide is kind else pa.int32()
+            return pa.array(answers.astype(np.int64)).cast(narrow, safe=False).cast(kind)
 
         return Column(ticks, valid, as_time, unit, kind)
     column = _from_objects(np.array([*values.to_pylist(), None], object)[:-1], valid, what)

@@ -68,6 +68,7 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
     if not op.builtin:
         return None
     types = [kind.value_type if kinds.is_dictionary(kind) else kind for kind in types]
+    types = [pa.string() if str(kind) == "string_view" else kind for kind in types]
     if op.name in _FLOATS:
         return pa.float64()
     if op.name in _COUNTS:

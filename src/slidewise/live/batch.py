@@ -117,7 +117,7 @@ def _in_turn(incoming: Incoming) -> Any:
     for key, track, count in zip(incoming.keys, incoming.tracks, counts, strict=True):
         track.count = count
         live.tracks[key] = track
-    live.clock.kind = incoming.kind if incoming.count else live.clock.kind
+    incoming.settle()
     live.answers += incoming.count
     return result
 

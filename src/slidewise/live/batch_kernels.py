@@ -13,9 +13,10 @@ from slidewise.errors import InputError, SlidewiseError, SumOverflowError
 from slidewise.kernels.typed import answer_type
 from slidewise.live.batch_running import running_spec
 from slidewise.live.incoming import Incoming, as_python, there
-from slidewise.live.pane import RunningPane
+from slidewise.live.running_pane import RunningPane
 from slidewise.live.slid import Slid, columns_of
 from slidewise.live.spec import Spec
+from slidewise.operators.equality import same
 from slidewise.tables.evaluate import check_inputs, typed
 
 Array = Any
@@ -45,20 +46,21 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
         like = spec.columns[0] if spec.columns else None
         found |= {one.name: (like, array) for one, array in zip(spec.members, arrays, strict=True)}
 
+    counts = np.bincount(incoming.codes, minlength=len(incoming.tracks)).tolist()
+    newest = [None] * len(counts)
+    if incoming.times is not None:
+        most = incoming.newest()
+        np.maximum.at(most, incoming.codes, incoming.times)
+        newest = most.tolist()
+
     def commit() -> None:
         for change in changes:
             change()
-        counts = np.bincount(incoming.codes, minlength=len(incoming.tracks)).tolist()
-        newest = [None] * len(counts)
-        if incoming.times is not None:
-            most = incoming.newest()
-            np.maximum.at(most, incoming.codes, incoming.times)
-            newest = most.tolist()
         for key, track, count, now in zip(incoming.keys, incoming.tracks, counts, newest, strict=True):
             track.count += count
             track.now = now
             live.tracks[key] = track
-        live.clock.kind = incoming.kind if incoming.count else live.clock.kind
+        incoming.settle()
         live.answers += incoming.count
 
     return {name: found[name] for name in live.definition.columns}, commit
@@ -140,12 +142,39 @@ def as_arrays(spec: Spec, types: list[Any], answers: list[list[Any]]) -> list[An
         values = [answer[j] for answer in answers]
         if one.operator.builtin and one.operator.name == "m4":
             values = [None if value is None else value._asdict() for value in values]
-        kind = answer_type(one.operator, types)
         try:
-            array = pa.array(values)
-            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # rows before this batch had another type
-                array = array if kind is None else array.cast(kind)
-            arrays.append(array)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InputError(f"{one.name!r} has answers of several types, which no column can hold: {error}") from error
+            arrays.append(_as_array(values, answer_type(one.operator, types)))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise InputError(f"{one.name!r} has answers that no column can hold: {error}") from error
     return arrays
+
+
+def _as_array(values: list[Any], kind: Any) -> Any:
+    """Values as an Arrow array of this type, or of their own where they are of another: earlier rows may have been."""
+    import pyarrow as pa
+
+    if kind is not None and "time" in str(kind):  # Arrow would guess microseconds
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+            return pa.array(values, kind)
+    array = pa.array(values)
+    if kind is None or array.type == kind or not _convertible(array.type, kind):
+        return array
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        narrow = array.cast(kind)
+        if same(narrow.to_pylist(), values):  # floats are cast without a check
+            return narrow
+    return array
+
+
+def _convertible(found: Any, kind: Any) -> bool:
+    """Whether values of a type that was found may be cast, with a check, to the type that was meant."""
+    from pyarrow import types
+
+    if types.is_null(found):
+        return True
+    if types.is_list(found) and types.is_list(kind):
+        return _convertible(found.value_type, kind.value_type)
+    if types.is_struct(found) and types.is_struct(kind):
+        return all(_convertible(a.type, b.type) for a, b in zip(found, kind, strict=False))
+    families = (types.is_integer, types.is_floating, types.is_boolean, types.is_temporal)
+    return [test(found) for test in families] == [test(kind) for test in families]

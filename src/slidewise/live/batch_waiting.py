@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.errors import InputError
+from slidewise.definition import order_matters
+from slidewise.errors import InputError, SlidewiseError
 from slidewise.live.batch_kernels import as_arrays, evaluate
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live
 from slidewise.live.waiting import Event, Waiting
+from slidewise.operators.equality import same
 from slidewise.tables.arrange import arrange, order_peers
 from slidewise.tables.frames import Frame, frame_of
 
 Array = Any
-_FEW = 500  # events that go one by one, since the kernels would not pay
+# So few events go one by one, and so do batches that many more events wait for: the kernels would not pay.
+_FEW, _WAITING_PER_EVENT = 500, 3
 
 
 def push_waiting(live: Live, frame: Frame) -> Any:
@@ -29,14 +32,15 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     late, newest = _late(live, waiting, incoming)
     kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     through = None
-    if live.callback is None and kept.count >= _FEW:
-        with suppress(CannotJoinError):
+    if live.callback is None and kept.count >= max(_FEW, len(waiting) // _WAITING_PER_EVENT):
+        # What an operator refuses is found again one by one, where the events at fault are counted and left out.
+        with suppress(CannotJoinError, SlidewiseError):
             through = _through_kernels(live, waiting, kept, newest)
     events = [] if through is not None else _events(waiting, kept)
     live.events += incoming.count
     live.dropped += int(late.sum())
     live.newest = newest
-    live.clock.kind = incoming.kind if incoming.count else live.clock.kind
+    incoming.settle()
     if through is not None:
         table, commit = through
         commit()
@@ -45,7 +49,11 @@ def push_waiting(live: Live, frame: Frame) -> Any:
         waiting.add(event)
     if newest is not None:
         live.release(waiting.due(newest))
-    return frame.like(_as_table(live, kept, live.deliver()))
+    if live.callback is not None:
+        return frame.like(_as_table(live, kept, live.deliver()))
+    table = frame.like(_as_table(live, kept, live.ready))  # an error leaves the answers for the next call
+    live.deliver()
+    return table
 
 
 def _late(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
@@ -69,10 +77,13 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
 
     table = incoming.frame.arrow()
     if len(waiting):
+        rows = [event.row for event in waiting]
         try:
-            before = pa.Table.from_pylist([event.row for event in waiting], schema=table.schema)
+            before = pa.Table.from_pylist(rows, schema=table.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise CannotJoinError from error
+        if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
+            raise CannotJoinError
         table = pa.concat_tables([before, table])
         incoming = Incoming(live, frame_of(table))
     if incoming.times.dtype == object:
@@ -105,8 +116,9 @@ def _order(live: Live, incoming: Incoming) -> Array:
         return np.zeros(0, np.int64)
     groups = len(incoming.keys)
     arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
-    columns = [(name, incoming.column(name)) for name in live.definition.ordering]
-    arranged = order_peers(arranged, arranged.bring(incoming.times), columns)
+    if any(map(order_matters, live.definition.columns.values())):
+        columns = [(name, incoming.column(name)) for name in live.definition.ordering]
+        arranged = order_peers(arranged, arranged.bring(incoming.times), columns)
     return arranged.bring(np.arange(incoming.count))
 
 
@@ -115,10 +127,21 @@ def _as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any
     import pyarrow as pa
 
     schema = incoming.frame.arrow().schema
-    try:
-        table = pa.Table.from_pylist(rows, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputError(f"events that waited do not fit the columns of this batch: {error}") from error
+    names = dict.fromkeys(
+        [*schema.names, *(name for row in rows for name in row if name not in live.definition.columns)]
+    )
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        kind = schema.field(name).type if name in schema.names else None
+        try:
+            columns[name] = _fitting(values, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise InputError(
+                f"events that waited and those of this batch have different kinds of {name!r}, which no column can "
+                f"hold: {error}; flush() gives them as dicts"
+            ) from error
+    table = pa.table(columns)
     found: dict[str, Any] = {}
     for spec in live.specs:
         types = [incoming.kind_of(name) for name in spec.columns]
@@ -127,3 +150,14 @@ def _as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any
     for name in live.definition.columns:
         table = table.append_column(name, found[name])
     return table
+
+
+def _fitting(values: list[Any], kind: Any) -> Any:
+    """Values as an Arrow array: of this type where it holds them all, else of their own."""
+    import pyarrow as pa
+
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        array = pa.array(values, kind)
+        if same(array.to_pylist(), values):
+            return array
+    return pa.array(values)

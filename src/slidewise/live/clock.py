@@ -23,11 +23,12 @@ NUMBER, NAIVE, ZONED = "numbers", "datetimes without a zone", "datetimes with a 
 class Clock:
     """Reads the times of a stream, which are all of one kind, as numbers."""
 
-    __slots__ = ("_definition", "kind")
+    __slots__ = ("_definition", "fractions", "kind")
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
         self.kind: str | None = None
+        self.fractions = False  # whether a time was a float, so that all that follow are
 
     def read(self, time: Any) -> tuple[Any, str]:
         """A time as a number, and its kind; nothing is remembered before `settle`."""
@@ -37,7 +38,7 @@ class Clock:
             number: Any = (age.days * 86_400 + age.seconds) * 1_000_000_000 + age.microseconds * 1_000
             kind = ZONED if zoned else NAIVE
         elif type(time) is int:
-            number, kind = time, NUMBER
+            number, kind = float(time) if self.fractions else time, NUMBER
         else:
             number, kind = self._other(time)
         if kind is not self.kind:
@@ -58,14 +59,13 @@ class Clock:
                 time, unit, count = time.astype("M8[s]"), "s", 1
             return int(time.astype(np.int64)) * count * _NUMPY_UNITS[unit], NAIVE
         if isinstance(time, datetime):
-            if hasattr(time, "value"):  # pandas' Timestamp, which knows nanoseconds
-                return int(time.value), NAIVE if time.tzinfo is None else ZONED
-            return self.read(datetime.combine(time.date(), time.timetz()))
+            number, kind = self.read(datetime.combine(time.date(), time.timetz()))
+            return number + getattr(time, "nanosecond", 0), kind  # which pandas' Timestamp knows
         if isinstance(time, date):
             return (time.toordinal() - _EPOCH.toordinal()) * 86_400_000_000_000, NAIVE
         time = plain(time)
         if isinstance(time, Real) and not isinstance(time, bool) and math.isfinite(time):
-            return (int(time) if isinstance(time, Integral) else float(time)), NUMBER
+            return (int(time) if isinstance(time, Integral) and not self.fractions else float(time)), NUMBER
         raise InputError(
             f"the event's time {self._definition.on!r} is {time!r}, which is no datetime, date or finite number"
         )

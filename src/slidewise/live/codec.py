@@ -1,4 +1,4 @@
-"""Plain values as bytes and back: None, bools, numbers, text, bytes, dates, times, and tuples of them.
+"""Plain values as bytes and back: None, bools, numbers, text, bytes, dates, datetimes; tuples, lists and dicts.
 
 A value is one letter and then its content; integers are signed LEB128, so small ones take a byte. A row of values may
 be packed: all int64, all float64, or tuples of one length, column by column. Nothing is ever executed.
@@ -62,8 +62,8 @@ class Writer:
             self._counted(b"s", value.encode("utf-8", "surrogatepass"))
         elif kind is bytes:
             self._counted(b"b", value)
-        elif kind is tuple:
-            put += b"t"
+        elif kind is tuple or kind is list:
+            put += b"t" if kind is tuple else b"l"
             self.size(len(value))
             for item in value:
                 self.value(item)
@@ -76,9 +76,17 @@ class Writer:
         self.data += content
 
     def _other(self, value: Any) -> None:
-        if getattr(value, "nanosecond", 0):
-            raise NotPlainError(f"{value!r}, whose nanoseconds a datetime cannot hold")
-        if isinstance(value, datetime):
+        if isinstance(value, dict):
+            self.data += b"m"
+            self.size(len(value))
+            for name, item in value.items():
+                self.value(name)
+                self.value(item)
+        elif getattr(value, "nanosecond", 0):  # pandas' Timestamp
+            self.data += b"n"
+            self.integer(value.as_unit("ns").value)
+            self.value(value.tzinfo is not None)
+        elif isinstance(value, datetime):
             offset = value.utcoffset()
             self.data += b"d" if offset is None else b"z"
             wall = datetime.combine(value.date(), value.time())
@@ -169,6 +177,14 @@ class Reader:
                 return self._take(self.size())
             case b"t":
                 return tuple([self.value() for _ in range(self.size())])
+            case b"l":
+                return [self.value() for _ in range(self.size())]
+            case b"m":
+                return {self.value(): self.value() for _ in range(self.size())}
+            case b"n":
+                import pandas as pd
+
+                return pd.Timestamp(self.integer(), tz="UTC" if self.value() else None)
             case b"d":
                 return _EPOCH + self.integer() * _MICROSECOND
             case b"z":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,8 @@ class Incoming:
         column = time_column(on, self.column(on))
         if column.unit is None:
             kind, times = NUMBER, column.data
+            if self.live.clock.fractions:
+                times = times.astype(np.float64, copy=False)
         else:
             kind = ZONED if getattr(column.arrow, "tz", None) else NAIVE
             far = np.iinfo(np.int64).max // column.unit
@@ -69,7 +72,7 @@ class Incoming:
 
     def _keys_at(self, rows: Array) -> list[Any]:
         names = self.live.definition.by
-        parts = [as_arrow(self.frame.column(name)).take(rows).to_pylist() for name in names]
+        parts = [_values_at(self.frame.column(name), rows) for name in names]
         keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
         if len(names) == 1:
             return keys[0]
@@ -79,8 +82,7 @@ class Incoming:
         """The newest time of each key before this batch; the least possible where there was none."""
         nows = [track.now for track in self.tracks]
         kind = self.times.dtype
-        like = int if kind.kind == "i" else float
-        if kind.kind == "O" or any(now is not None and type(now) is not like for now in nows):
+        if kind.kind == "O" or (kind.kind == "i" and any(type(now) is float for now in nows)):
             raise CannotJoinError
         least: Any = np.iinfo(np.int64).min if kind == np.int64 else -np.inf
         try:
@@ -112,6 +114,12 @@ class Incoming:
         found: list[dict[str, Any]] = pa.table([as_arrow(self.frame.column(name)) for name in names], names).to_pylist()
         return found
 
+    def settle(self) -> None:
+        """Let the clock know what kind of time these were."""
+        if self.count:
+            self.live.clock.kind = self.kind
+            self.live.clock.fractions |= self.times is not None and self.times.dtype == np.float64
+
     def numbers(self) -> Array:
         """Each row's number in its key, counting on from the rows before this batch."""
         base = np.array([track.count for track in self.tracks], np.int64)
@@ -129,24 +137,70 @@ def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
             newest[k] = times[i]
 
 
+def _values_at(series: Any, rows: Array) -> list[Any]:
+    """Some values of a series as Python has them."""
+    import pyarrow as pa
+
+    try:
+        found: list[Any] = as_arrow(series).take(pa.array(rows)).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, in pandas
+        chosen = series.iloc[rows]
+        found = chosen.astype(object).where(~chosen.isna(), None).tolist()
+    return found
+
+
 def there(panes: list[Any]) -> tuple[list[int], list[Array]]:
     """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
     parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
-    return [pane.held() for pane in panes], [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return [pane.held() for pane in panes], [_concatenated(list(part)) for part in zip(*parts, strict=True)]
+
+
+def _concatenated(parts: list[Array]) -> Array:
+    """One array of all; numbers of two kinds are floats where nothing is lost by that, and other kinds are objects."""
+    kinds = {part.dtype.kind for part in parts}
+    if kinds == {"i", "f"}:
+        parts = [as_floats(part) for part in parts]
+    elif len(kinds) > 1:
+        parts = [objects(part.tolist()) for part in parts]
+    return np.concatenate(parts)
+
+
+def as_floats(numbers: Array) -> Array:
+    """Integers as floats of the same value; those that no float holds cannot be joined with floats."""
+    if numbers.dtype.kind == "i" and len(numbers) and (numbers.max() > 2**53 or numbers.min() < -(2**53)):
+        raise CannotJoinError
+    return numbers.astype(np.float64, copy=False)
 
 
 def arrays_of(rows: list[Any], width: int = 0) -> list[Array]:
     """Rows as arrays, one for each of their items; `width` is how many, where there may be no rows."""
     columns: Any = zip(*rows, strict=True) if rows else [()] * width
-    return [
-        np.array(column) if {*map(type, column)} <= {int, float} or {*map(type, column)} == {bool} else objects(column)
-        for column in columns
-    ]
+    return [_array(column) for column in columns]
+
+
+def _array(values: Any) -> Array:
+    kinds = {*map(type, values)}
+    if kinds == {float} or kinds == {bool}:
+        return np.array(values)
+    if kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+        return np.array(values, np.int64)
+    return objects(values)
 
 
 def objects(values: Any) -> Array:
     """An array of these very objects."""
     return np.array([*values, None], object)[:-1]
+
+
+def alike(old: Array | None, column: Column) -> tuple[Array | None, Column]:
+    """Arguments of rows already there and a column of the batch, brought to one kind: integers that meet floats become
+    floats, where nothing is lost by that."""
+    if old is None or column.unit is not None or {old.dtype.kind, column.data.dtype.kind} != {"i", "f"}:
+        return old, column
+    import pyarrow as pa
+
+    floats = replace(column, data=as_floats(column.data), restore=lambda answers: answers, arrow=pa.float64())
+    return as_floats(old), floats
 
 
 def joined(old: Array | None, column: Column) -> Array:
@@ -159,7 +213,9 @@ def joined(old: Array | None, column: Column) -> Array:
     if column.unit is not None and new.dtype != object:
         return np.concatenate([_ticks(old.tolist(), column), new])
     if new.dtype == object:
-        return np.concatenate([objects(old.tolist()), new])
+        if old.dtype != object:
+            raise CannotJoinError
+        return np.concatenate([old, new])
     if old.dtype.kind not in "ifb" or (old.dtype.kind == "b") != (new.dtype.kind == "b"):
         raise CannotJoinError
     return np.concatenate([old, new])
@@ -170,7 +226,10 @@ def _ticks(old: list[Any], column: Column) -> Array:
 
     kind = _time_type(column)
     try:
-        return read(pa.array(old, kind), "the rows before").data
+        found = pa.array(old, kind)
+        if found.to_pylist() != old:
+            raise CannotJoinError
+        return read(found, "the rows before").data
     except (pa.ArrowInvalid, pa.ArrowTypeError, InputError, OverflowError) as error:
         raise CannotJoinError from error
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from slidewise.definition import Definition
+from slidewise.definition import Definition, order_matters
 from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
 from slidewise.live.pane import new_pane
-from slidewise.live.spec import PLAIN, Spec, specs_of
-from slidewise.live.waiting import Event, Waiting, wait_of
-from slidewise.operators.hashing import plain
+from slidewise.live.spec import PLAIN, Spec, plainly, specs_of
+from slidewise.live.waiting import Event, Waiting, in_order, wait_of
 
 Answered = Callable[[dict[str, Any]], Any]
 
@@ -58,6 +57,7 @@ class Live:
             raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
         self.specs = specs_of(definition, spikes)
         self._names = [one.name for spec in self.specs for one in spec.members]
+        self._ordered = any(map(order_matters, definition.columns.values()))
         self._shuffled = self._names != list(definition.columns)
         self.clock = Clock(definition)
         self.waiting = None if bound is None else Waiting(definition, self.specs, bound)
@@ -107,6 +107,10 @@ class Live:
         if not number:
             self.tracks[key] = track
             self.clock.kind = kind
+        if type(time) is float:
+            self.clock.fractions = True
+        for pane in track.panes:
+            pane.gone = None
         track.now = time
         track.count = number + 1
         self.events += 1
@@ -155,6 +159,7 @@ class Live:
             return self.deliver()
         waiting.add(waiting.event(row, key, time))
         self.clock.kind = kind
+        self.clock.fractions |= type(time) is float
         self.events += 1
         if self.newest is None or time > self.newest:
             self.newest = time
@@ -181,6 +186,8 @@ class Live:
 
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
         key, time = peers[0].key, peers[0].time
+        if self._ordered and len(peers) > 1:
+            peers = in_order(peers)
         track = self.tracks.get(key) or Track(self.specs)
         found = []
         at = 0
@@ -275,7 +282,7 @@ _SIMPLE = frozenset((str, int, bytes, type(None)))
 def canonical(key: Any, name: str) -> Any:
     """A key as a value that equals itself: one NaN, one zero, no NumPy."""
     if type(key) not in PLAIN:
-        key = plain(key)
+        key = plainly(key)
     if isinstance(key, float):
         return _NAN if key != key else key + 0.0
     try:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from slidewise.live.running_pane import Row, RunningPane, for_each
 from slidewise.live.spec import Spec
-
-Row = tuple[Any, ...]
 
 
 class Pane:
     """A window that is closed on the right: a row is in its own answer."""
 
-    __slots__ = ("added", "frozen", "gone", "rows", "spec", "swags")
+    __slots__ = ("added", "changed", "frozen", "gone", "rows", "spec", "swags")
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -26,6 +25,7 @@ class Pane:
         self.rows: deque[Row] = deque()
         self.frozen: Any = None  # arrays: places, and one for each argument
         self.added = 0
+        self.changed = False
         self.gone: list[Row] | None = None
 
     def push(self, place: Any, arguments: Row | None) -> list[Any]:
@@ -37,10 +37,12 @@ class Pane:
             self.thaw()
         rows, spec, swags = self.rows, self.spec, self.swags
         self.added = 0
+        self.changed = False
         self.gone = None
         if arguments is not None:
             for swag in swags:
                 swag.insert(*arguments)
+                self.changed = True
             rows.append((place, *arguments))
             self.added = 1
         if rows:
@@ -54,6 +56,7 @@ class Pane:
     def begin(self) -> None:
         """From here on `undo` takes back."""
         self.added = 0
+        self.changed = False
         self.gone = None
         if self.frozen is not None:
             self.thaw()
@@ -65,7 +68,7 @@ class Pane:
             return [self.take(place, arguments) for place, arguments in peers]
         for place, arguments in peers:
             self._add(place, arguments)
-        return [self._answers()] * len(peers)
+        return for_each(peers, self._answers())
 
     def take(self, place: Any, arguments: Row | None) -> list[Any]:
         """Take in one more row after `begin`, and answer."""
@@ -77,6 +80,7 @@ class Pane:
         if arguments is not None:
             for swag in self.swags:
                 swag.insert(*arguments)
+                self.changed = True
             rows.append((place, *arguments))
             self.added += 1
         cut = place - spec.whole if type(place) is int else spec.cut(place)
@@ -90,6 +94,7 @@ class Pane:
 
     def _evict(self, cut: Any) -> None:
         rows = self.rows
+        self.changed = True
         k = 0
         gone = self.gone
         if gone is None:
@@ -104,7 +109,9 @@ class Pane:
                 swag.evict_many(k)
 
     def undo(self) -> None:
-        """Take the last push back: the rows as they were, and SWAGs made anew from them."""
+        """Take the last push back: the rows as they were, and SWAGs made anew from them, if any has changed."""
+        if not self.changed:
+            return
         if self.gone:
             self.rows.extendleft(reversed(self.gone))
             self.gone = None
@@ -174,6 +181,7 @@ class OpenPane(Pane):
             for row in waiting:
                 for swag in self.swags:
                     swag.insert(*row[1:])
+                    self.changed = True
                 rows.append(row)
                 self.added += 1
         cut = spec.cut(place)
@@ -209,87 +217,6 @@ class OpenPane(Pane):
 
     def held(self) -> int:
         return super().held() + (len(self.waiting) if self.frozen is None else 0)
-
-
-class RunningPane:
-    """Everything so far: one state per operator. Where the right end is open, rows of the newest place wait in another.
-
-    States are never changed, only replaced.
-    """
-
-    __slots__ = ("at", "before", "count", "late_count", "late_states", "spec", "states")
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.states: list[Any] = []
-        self.count = 0
-        self.late_states: list[Any] = []
-        self.late_count = 0
-        self.at: Any = None
-        self.before: tuple[Any, ...] = ()
-
-    def push(self, place: Any, arguments: Row | None) -> list[Any]:
-        """Take in a row and answer; `undo` takes it back until the next push."""
-        self.begin()
-        return self.take(place, arguments)
-
-    def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
-        """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
-        self.begin()
-        if self.spec.numbered or self.spec.is_open:
-            return [self.take(place, arguments) for place, arguments in peers]
-        for _, arguments in peers:
-            self._add(arguments)
-        return [self._answers()] * len(peers)
-
-    def begin(self) -> None:
-        """From here on `undo` takes back."""
-        self.before = self.states, self.count, self.late_states, self.late_count, self.at
-
-    def take(self, place: Any, arguments: Row | None) -> list[Any]:
-        """Take in one more row after `begin`, and answer."""
-        spec = self.spec
-        if spec.is_open:
-            if self.late_count and self.at < place:
-                self.states = self._joined(self.states, self.late_states)
-                self.count += self.late_count
-                self.late_states, self.late_count = [], 0
-            self.at = place
-        else:
-            self._add(arguments)
-        answers = self._answers()
-        if spec.is_open and arguments is not None:
-            self.late_states = self._joined(self.late_states, self._lifted(arguments))
-            self.late_count += 1
-        return answers
-
-    def _add(self, arguments: Row | None) -> None:
-        if arguments is not None:
-            self.states = self._joined(self.states, self._lifted(arguments))
-            self.count += 1
-
-    def _lifted(self, arguments: Row) -> list[Any]:
-        return [one.operator.lift(*arguments) for one in self.spec.members]
-
-    def _joined(self, older: list[Any], newer: list[Any]) -> list[Any]:
-        if not older:
-            return newer
-        return [one.operator.combine(a, b) for one, a, b in zip(self.spec.members, older, newer, strict=True)]
-
-    def _answers(self) -> list[Any]:
-        states = self.states or [one.operator.identity for one in self.spec.members]
-        return [
-            one.operator.lower(state) if self.count >= one.least else None
-            for one, state in zip(self.spec.members, states, strict=True)
-        ]
-
-    def undo(self) -> None:
-        """Take the last push back."""
-        self.states, self.count, self.late_states, self.late_count, self.at = self.before
-
-    def held(self) -> int:
-        """How many rows there are: none, only states."""
-        return 0
 
 
 def new_pane(spec: Spec) -> Any:

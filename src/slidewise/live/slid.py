@@ -11,7 +11,7 @@ from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, over_bounds
 from slidewise.kernels.series import Column
 from slidewise.kernels.typed import readied
-from slidewise.live.incoming import CannotJoinError, as_python, joined
+from slidewise.live.incoming import CannotJoinError, alike, as_floats, as_python, joined
 from slidewise.live.spec import Spec
 from slidewise.tables.evaluate import check_inputs, present, typed
 
@@ -34,8 +34,15 @@ class Slid:
     """
 
     def __init__(self, batch: Any, spec: Spec, places: Array, counts: Array, old: list[Array], peers: bool) -> None:
-        self._batch, self._spec, self._old = batch, spec, old
-        self._columns, valid = columns_of(batch, spec)
+        self._spec = spec
+        columns, valid = columns_of(batch, spec)
+        pairs = [alike(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
+        self._old = [old for old, _ in pairs]
+        self._columns = [column for _, column in pairs]
+        self._types = [
+            batch.kind_of(name) if column is given else column.arrow
+            for name, column, given in zip(spec.columns, self._columns, columns, strict=False)
+        ]
         keys = max(len(counts), 1)
         before = int(counts.sum())
         codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
@@ -50,8 +57,7 @@ class Slid:
 
     def arrays(self) -> list[Any]:
         """The answers of each member as an Arrow array, in the batch's order."""
-        spec, batch = self._spec, self._batch
-        types = [batch.kind_of(name) for name in spec.columns]
+        spec, types = self._spec, self._types
         starts, ends = self.starts[self._new], self._ends[self._new]
         arrays = []
         for one in spec.members:
@@ -65,8 +71,7 @@ class Slid:
         return arrays
 
     def _brought(self, given: list[Column]) -> list[Array]:
-        old = self._old
-        return [self._grouped.bring(joined(old[1 + i] if old else None, column)) for i, column in enumerate(given)]
+        return [self._grouped.bring(joined(old, column)) for old, column in zip(self._old, given, strict=True)]
 
     def kept(self) -> tuple[list[int], list[Array]]:
         """The rows that later windows may hold, from the start of each key's last window on: where each key's rows
@@ -100,6 +105,10 @@ def _bounds(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Arra
 
 
 def _joined_places(old: Array | None, new: Array) -> Array:
-    if new.dtype == object or (old is not None and old.dtype != new.dtype):
+    if new.dtype == object or (
+        old is not None and (old.dtype == object or (old.dtype.kind, new.dtype.kind) == ("f", "i"))
+    ):
         raise CannotJoinError
-    return new if old is None else np.concatenate([old, new])
+    if old is None:
+        return new
+    return np.concatenate([old if old.dtype == new.dtype else as_floats(old), new])

@@ -23,7 +23,8 @@ from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
 from slidewise.live.codec import NotPlainError, Reader, Writer
 from slidewise.live.live import Live, Track, canonical
-from slidewise.live.pane import OpenPane, Pane, RunningPane
+from slidewise.live.pane import OpenPane, Pane
+from slidewise.live.running_pane import RunningPane
 from slidewise.live.spec import Member
 
 MAGIC = b"SLIDEWIS"
@@ -35,7 +36,7 @@ _DIGEST = 16
 def snapshot(live: Live) -> bytes:
     """The live definition's bytes; refused with the reason where a state is no plain value."""
     out = Writer()
-    for value in (live.late, live.spikes, live.clock.kind, live.newest):
+    for value in (live.late, live.spikes, live.clock.kind, live.clock.fractions, live.newest):
         out.value(value)
     for count in (live.events, live.answers, live.dropped, live.failed):
         out.size(count)
@@ -103,8 +104,8 @@ def _plainly(write: Callable[[Any], None], value: Any, what: str, remedy: str = 
         write(value)
     except NotPlainError as error:
         raise SnapshotError(
-            f"{what} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, dates, times, None "
-            f"and tuples of them can{remedy}"
+            f"{what} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, dates, "
+            f"datetimes, None, and lists, tuples and dicts of them can{remedy}"
         ) from None
 
 
@@ -112,9 +113,9 @@ def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, A
     """The live definition that wrote these bytes."""
     source = Reader(_payload(definition, blob))
     try:
-        late, spikes, kind, newest = [source.value() for _ in range(4)]
+        late, spikes, kind, fractions, newest = [source.value() for _ in range(5)]
         live = Live(definition, late=late, answered=answered, spikes=spikes)
-        live.clock.kind, live.newest = kind, newest
+        live.clock.kind, live.clock.fractions, live.newest = kind, fractions, newest
         live.events, live.answers, live.dropped, live.failed = [source.size() for _ in range(4)]
         _read_waiting(source, live)
         for _ in range(source.size()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from slidewise.choosing import choose
@@ -16,6 +17,23 @@ from slidewise.swag.interface import Swag
 from slidewise.windows import Duration, Window
 
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
+
+
+def plainly(value: Any) -> Any:
+    """A value as windows keep it: no NumPy scalars, None for pandas' NA and NaT, and moments with a zone in UTC.
+
+    Within one zone Python compares what clocks show, which at their change in autumn is not the order of time.
+    """
+    if type(value) in PLAIN:
+        return value
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if getattr(value, "dtype", None) is not None and value.dtype.kind == "M" and value.astype("M8[us]") != value:
+        raise InputError(f"{value!r} has nanoseconds, which Python's datetime cannot hold; give a pandas.Timestamp")
+    value = plain(value)
+    if isinstance(value, datetime) and value.tzinfo is not None and value.tzinfo is not UTC:
+        return value.astimezone(UTC)
+    return value
 
 
 class Member(NamedTuple):
@@ -75,11 +93,11 @@ class Spec:
             if self.column is not None:
                 x = row[self.column]
                 if type(x) not in PLAIN:
-                    x = plain(x)
+                    x = plainly(x)
                 return None if x is None else (x,)
             if not self.columns:
                 return (0,)
-            values = tuple([plain(row[name]) for name in self.columns])
+            values = tuple([plainly(row[name]) for name in self.columns])
         except KeyError as error:
             raise InputError(
                 f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is "
@@ -88,7 +106,7 @@ class Spec:
         return None if any(value is None for value in values) else values
 
     def _holds(self, flag: Any) -> bool:
-        flag = plain(flag)
+        flag = plainly(flag)
         if flag is None or isinstance(flag, bool):
             return flag is True
         raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")

@@ -11,7 +11,7 @@ from typing import Any
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER
-from slidewise.live.spec import Spec
+from slidewise.live.spec import PLAIN, Spec, plainly
 from slidewise.operators.hashing import plain
 from slidewise.windows import Duration
 
@@ -75,12 +75,16 @@ class Waiting:
                 for one in spec.members:
                     one.operator.lift(*found)
             arguments.append(found)
+        for name in self._definition.columns:
+            if name in row:
+                raise InputError(f"the event has a column {name!r} already, which is an aggregate's name; rename one")
         try:
             order = tuple([_rank(row[name]) for name in self._definition.ordering])
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         self.number += 1
-        return Event(dict(row), key, time, self.number, order, tuple(arguments))
+        kept = {name: value if type(value) in PLAIN else plain(value) for name, value in row.items()}
+        return Event(kept, key, time, self.number, order, tuple(arguments))
 
     def check(self, kind: str | None) -> None:
         """Refuse a bound that does not go with this kind of time; none at all goes with every kind."""
@@ -125,11 +129,12 @@ def _grouped(events: list[Event]) -> list[list[Event]]:
         by_key: dict[Any, list[Event]] = {}
         for event in same_time:
             by_key.setdefault(event.key, []).append(event)
-        groups += [_sorted(peers) if len(peers) > 1 else peers for peers in by_key.values()]
+        groups += by_key.values()
     return groups
 
 
-def _sorted(peers: list[Event]) -> list[Event]:
+def in_order(peers: list[Event]) -> list[Event]:
+    """Events of equal key and time as the definition orders them."""
     try:
         return sorted(peers, key=lambda event: event.order)
     except TypeError as error:
@@ -140,7 +145,7 @@ def _sorted(peers: list[Event]) -> list[Event]:
 
 def _rank(value: Any) -> tuple[Any, ...]:
     """What orders a value among others: nulls first, NaN last."""
-    value = plain(value)
+    value = plainly(value)
     if value is None:
         return (0,)
     return (2,) if value != value else (1, value)

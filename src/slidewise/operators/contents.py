@@ -34,7 +34,7 @@ count_distinct = Operator(
     output="int64",
     state="the set of values: it grows with them",
     encode=lambda state: tuple(sorted(state, key=lambda value: (type(value).__name__, repr(value)))),
-    decode=frozenset,
+    decode=lambda values: frozenset(math.nan if value != value else value for value in values),
     builtin=True,
 )
 

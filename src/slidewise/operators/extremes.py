@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from slidewise.errors import InputError
+from slidewise.errors import InputError, SumOverflowError
 from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
 
@@ -157,12 +157,23 @@ def _ends(operator: str) -> Callable[[Any], Any]:
     return lift
 
 
+def _width(state: Any) -> Any:
+    if state is None:
+        return None
+    width = state[1] - state[0]
+    if isinstance(width, int) and width >= 2**63:
+        raise SumOverflowError(
+            f"the range of the values is {width}, which does not fit into a 64-bit integer; use floats"
+        )
+    return width
+
+
 value_range = Operator(
     name="value_range",
     identity=None,
     lift=_ends("value_range"),
     combine=_both_ends,
-    lower=lambda state: None if state is None else state[1] - state[0],
+    lower=_width,
     commutative=True,
     output="as the input",
     state="the least and the greatest value",

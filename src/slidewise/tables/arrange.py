@@ -147,7 +147,8 @@ def _codes(name: str, series: Any) -> tuple[Array, int]:
         keys = as_arrow(series)
         if pa.types.is_dictionary(keys.type):
             keys = keys.dictionary_decode()
-        if not any(test(keys.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)):
+        plain = any(test(keys.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean))
+        if not plain or keys.type == pa.uint64():
             coded = keys.dictionary_encode(null_encoding="encode")
             return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(len(coded.dictionary), 1)
     except pa.ArrowNotImplementedError as error:

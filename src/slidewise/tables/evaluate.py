@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.definition import Definition
+from slidewise.definition import Definition, order_matters
 from slidewise.errors import InputError, SlidewiseError, WindowError, did_you_mean
 from slidewise.kernels.bounds import row_bounds, time_bounds
 from slidewise.kernels.give_back import as_arrow_array
@@ -191,14 +191,14 @@ def time_column(on: str, times: Column) -> Column:
     """The time column, checked."""
     if not len(times):
         return times if not times.is_object else replace(times, data=np.zeros(0, np.int64))
-    if times.is_object or times.data.dtype == bool:
-        raise InputError(f"on={on!r} holds {_kind(times)}; it must hold timestamps, dates or numbers")
     if times.valid is not None:
         null = ~times.valid
         raise InputError(
             f"the time {on!r} is null in {null.sum()} of {len(null)} rows, first in row {null.argmax()}; "
             "fill these in or leave them out"
         )
+    if times.is_object or times.data.dtype == bool or _is_span(times):
+        raise InputError(f"on={on!r} holds {_kind(times)}; it must hold timestamps, dates or numbers")
     if times.data.dtype == np.float64 and not np.isfinite(times.data).all():
         wrong = ~np.isfinite(times.data)
         raise InputError(
@@ -206,6 +206,14 @@ def time_column(on: str, times: Column) -> Column:
             f"{wrong.sum()} rows in all); leave these rows out"
         )
     return times
+
+
+def _is_span(times: Column) -> bool:
+    """Whether a column holds durations or times of day, which are no moments."""
+    if times.unit is None:
+        return False
+    kind = times.arrow if times.arrow is not None else times.restore(times.data[:1]).dtype
+    return str(kind).startswith(("duration", "time32", "time64", "timedelta"))
 
 
 def present(columns: list[Column], condition: str | None, flag: Column | None) -> Array | None:
@@ -241,12 +249,6 @@ def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answer
     return array if kind is None or array.type == kind else array.cast(kind)
 
 
-def order_matters(aggregate: Aggregate) -> bool:
-    """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
-    window = aggregate.window
-    return window is not None and (window.rows is not None or not aggregate.operator.commutative)
-
-
 def arrow_type(series: Any) -> Any:
     """The Arrow type that a series has, or would have."""
     kind = getattr(series, "type", None)
@@ -257,4 +259,6 @@ def _kind(column: Column) -> str:
     if column.is_object:
         found: Mapping[str, None] = dict.fromkeys(type(v).__name__ for v in column.data[:1_000] if v is not None)
         return "text" if list(found) == ["str"] else " and ".join(found) or "nothing but nulls"
-    return "times" if column.unit is not None else str(column.data.dtype)
+    if column.unit is not None:
+        return "durations or times of day" if _is_span(column) else "times"
+    return str(column.data.dtype)

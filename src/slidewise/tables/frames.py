@@ -131,22 +131,50 @@ class _Pandas:
     def arrow(self) -> Any:
         import pyarrow as pa
 
-        return pa.Table.from_pandas(self._table, preserve_index=False)
+        try:
+            arrays = [pa.array(self._table.iloc[:, i], from_pandas=True) for i in range(self._table.shape[1])]
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(f"a column holds values of several kinds, which Arrow cannot hold: {error}") from error
+        return pa.table([_whole(array) for array in arrays], [str(name) for name in self.names])
 
     def like(self, table: Any) -> Any:
-        return table.to_pandas()
+        import pandas as pd
+
+        width = len(self.names)
+        columns = [self._as_pandas(i if i < width else None, column) for i, column in enumerate(table.columns)]
+        frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(table)))
+        frame.columns = pd.Index([*self.names, *table.column_names[width:]])
+        return frame
 
     def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
         import pandas as pd
 
-        def as_pandas(like: str | None, array: Any) -> Any:
-            dtype = self._table[like].dtype if like is not None else np.dtype(np.int64)
-            if isinstance(dtype, pd.ArrowDtype):
-                return pd.array(array, dtype=pd.ArrowDtype(array.type))
-            nullable = not isinstance(dtype, np.dtype) and not hasattr(dtype, "storage")
-            holes = array.null_count and str(array.type).startswith(("int", "uint", "bool"))
-            kinds = dict(nullables()) if nullable or holes else {}
-            return array.to_pandas(types_mapper=kinds.get).array
+        places = {name: i for i, name in enumerate(self.names)}
+        new = pd.DataFrame(
+            {name: self._as_pandas(places.get(like), array) for name, (like, array) in answers.items()},
+            index=self._table.index,
+        )
+        names = self._table.columns
+        if isinstance(names, pd.MultiIndex):
+            new.columns = pd.MultiIndex.from_tuples([(name, *[""] * (names.nlevels - 1)) for name in answers])
+        joined = pd.concat([self._table, new], axis=1)
+        joined.columns.names = names.names
+        joined.attrs = dict(self._table.attrs)
+        return joined
 
-        new = {name: as_pandas(like, array) for name, (like, array) in answers.items()}
-        return pd.concat([self._table, pd.DataFrame(new, index=self._table.index)], axis=1)
+    def _as_pandas(self, like: int | None, array: Any) -> Any:
+        """An Arrow array as pandas has it: in the kind of the column at this place, integers with holes nullable."""
+        import pandas as pd
+
+        dtype = self._table.dtypes.iloc[like] if like is not None else np.dtype(np.int64)
+        array = _whole(array)
+        if isinstance(dtype, pd.ArrowDtype):
+            return pd.array(array, dtype=pd.ArrowDtype(array.type))
+        nullable = not isinstance(dtype, np.dtype) and not hasattr(dtype, "storage")
+        holes = array.null_count and str(array.type).startswith(("int", "uint", "bool"))
+        kinds = dict(nullables()) if nullable or holes else {}
+        return array.to_pandas(types_mapper=kinds.get).array
+
+
+def _whole(array: Any) -> Any:
+    return array.combine_chunks() if hasattr(array, "combine_chunks") and hasattr(array, "num_chunks") else array

@@ -27,7 +27,8 @@ def check_length(last: Duration | timedelta | str | int | float) -> Duration | i
     if isinstance(last, bool):
         raise WindowError(f"a window's length is a duration or a number, not {last!r}")
     if isinstance(last, Real):
-        last = int(last) if isinstance(last, Integral) else float(last)
+        number = int(last) if isinstance(last, Integral) else float(last)
+        last = int(number) if isinstance(number, float) and number.is_integer() else number
         if not last > 0 or math.isinf(last):
             raise WindowError(f"a window's length must be positive and finite, but is {last!r}")
         return last
@@ -66,6 +67,7 @@ class Window:
             raise WindowError("give a window either a length, such as '10 minutes' or 'all', or rows=n, and not both")
         if at_least is not None and (not _is_int(at_least) or at_least < 1):
             raise WindowError(f"at_least is a whole number of rows from 1 on, but is {at_least!r}")
+        at_least = None if at_least is None else int(at_least)
         if rows is not None:
             if not _is_int(rows) or rows < 1:
                 raise WindowError(f"rows is a whole number from 1 on, but is {rows!r}")
