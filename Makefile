@@ -29,8 +29,9 @@ format: $(STAMP)-dev ## Rewrite the code in the project's style
 	@$(PY) -m ruff check -q --fix --exit-zero .
 	@$(PY) -m ruff format .
 
-bench: $(STAMP)-bench ## Measure one event at a time and whole arrays against other engines (some 20 minutes)
+bench: $(STAMP)-bench ## Measure events, definitions and whole arrays against other engines (some 30 minutes)
 	@$(PY) benchmarks/per_event.py
+	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
 
 clean: ## Remove .venv, caches and build output

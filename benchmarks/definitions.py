@@ -180,7 +180,7 @@ def main() -> None:
     console = make_console(110)
     machine = describe_machine(["numpy", "numba", "pyarrow", "pandas", "polars", "duckdb"])
     console.print(machine)
-    count, turns = (60_000, 3) if quick else (400_000, 7)
+    count, turns = (60_000, 3) if quick else (200_000, 5)
     events = make_events(count)
     table = pa.Table.from_pylist(events)
     DEFINITION(table.slice(0, 1_000))  # compile

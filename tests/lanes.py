@@ -23,6 +23,7 @@ import slidewise as sw
 from slidewise.kernels.interpreted import interpreted
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.equality import same
+from slidewise.spark.carrying import carried
 from slidewise.windows import Duration
 
 ROW = "the row's number"
@@ -146,6 +147,22 @@ def _live_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     return as_table(definition, table, answers)
 
 
+def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """Rows sorted by key and time, cut at random places: what a task of Spark sees."""
+    rows = table.to_pylist()
+    ticks = times_of(definition, table)
+    order = sorted(
+        range(len(rows)), key=lambda i: (key_of(definition, rows[i]), ticks[i], order_of(definition, rows[i]))
+    )
+    ordered = table.take(np.array(order, np.int64))
+    choose = random.Random(len(rows))
+    cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8)) if rows else []
+    pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    with patch("slidewise.spark.carrying.FEWEST", 1):
+        found = list(carried(definition, pieces))
+    return as_table(definition, table, [row for piece in found for row in piece.to_pylist()])
+
+
 LANES: dict[str, Callable[[sw.Sliding, pa.Table], pa.Table]] = {
     "interpreted": _interpreted,
     "compiled": _compiled,
@@ -154,6 +171,7 @@ LANES: dict[str, Callable[[sw.Sliding, pa.Table], pa.Table]] = {
     "polars": _polars,
     "live": _live,
     "live batches": _live_batches,
+    "sorted batches": _sorted_batches,
 }
 
 

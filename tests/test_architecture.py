@@ -13,7 +13,7 @@ PACKAGE = Path(slidewise.__file__).parent
 
 # Each room may import from those after it, and from nothing before it.
 ORDER = [
-    *("__main__", "cli", "tour", "sliding", "live", "tables", "rolling", "compiling", "written", "choosing"),
+    *("__main__", "cli", "tour", "sliding", "spark", "live", "tables", "rolling", "compiling", "written", "choosing"),
     *("definition", "kernels", "swag", "operators", "windows", "errors"),
 ]
 

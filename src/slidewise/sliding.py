@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from slidewise.choosing import Explanation, explain
 from slidewise.definition import Definition
+from slidewise.errors import SlidewiseError
 from slidewise.written import arguments_of, from_toml_text, to_dict, to_toml
 
 if TYPE_CHECKING:
@@ -35,8 +36,17 @@ class Sliding(Definition):
 
     __slots__ = ()
 
-    def __call__(self, table: Any) -> Any:
-        """The table with a column per aggregate behind its own; its rows stay in their order."""
+    def __call__(self, table: Any, **options: Any) -> Any:
+        """The table with a column per aggregate behind its own; its rows stay in their order.
+
+        A Spark DataFrame comes back lazily and in no order; `presorted=True` is an option for it.
+        """
+        if type(table).__module__.startswith("pyspark."):
+            from slidewise.spark.batch import over_dataframe
+
+            return over_dataframe(self, table, **options)
+        if options:
+            raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
         from slidewise.tables.evaluate import over_table
 
         return over_table(self, table)

@@ -11,7 +11,7 @@ import numpy as np
 
 from slidewise.errors import InputError, SlidewiseError, SumOverflowError
 from slidewise.kernels.typed import answer_type
-from slidewise.live.batch_running import running_spec
+from slidewise.live.batch_running import Before, running_spec
 from slidewise.live.incoming import Incoming, as_python, there
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.slid import Slid, columns_of
@@ -93,15 +93,20 @@ def _running(
     compiled = None
     if not spec.is_open:
         with suppress(SumOverflowError) if peers else nullcontext():  # a sum may not fit before its last peer is in
-            compiled = running_spec(incoming, at, spec, places, peers, columns, valid)
+            panes_before = [track.panes[at] for track in incoming.tracks]
+            before = Before(
+                np.array([pane.count for pane in panes_before], np.int64),
+                [[pane.states[j] if pane.count else None for pane in panes_before] for j in range(len(spec.members))],
+            )
+            compiled = running_spec(incoming, spec, places, peers, columns, valid, before)
     if compiled is not None:
-        running, states, counts = compiled
+        running, after = compiled
 
         def go_on() -> None:
-            for k, track in enumerate(incoming.tracks):
+            for k, (track, count) in enumerate(zip(incoming.tracks, after.counts.tolist(), strict=True)):
                 pane = track.panes[at]
-                pane.count = counts[k]
-                pane.states = [part[k] for part in states] if counts[k] else []
+                pane.count = count
+                pane.states = [part[k] for part in after.states] if count else []
 
         arrays = [typed(one.operator, columns, types, found) for one, found in zip(spec.members, running, strict=True)]
         return arrays, go_on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,54 +11,48 @@ from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.running import running
 from slidewise.kernels.series import Column
-from slidewise.live.incoming import Incoming
 from slidewise.live.spec import Member, Spec
 from slidewise.tables.arrange import mark_peers
 
 Array = Any
 
 
+class Before(NamedTuple):
+    """What was there before a batch: how many rows each key has had, and each member's states or Nones."""
+
+    counts: Array
+    states: list[list[Any]]
+
+
 def running_spec(
-    incoming: Incoming,
-    at: int,
-    spec: Spec,
-    places: Array,
-    peers: bool,
-    columns: list[Column],
-    valid: Array | None,
-) -> tuple[list[Answers], list[list[Any]], list[int]] | None:
-    """Each member's answers in the batch's order, its states by key, and how many rows each key has had.
+    batch: Any, spec: Spec, places: Array, peers: bool, columns: list[Column], valid: Array | None, before: Before
+) -> tuple[list[Answers], Before] | None:
+    """Each member's answers in the batch's order, and what is there after it.
 
     None where an operator cannot be compiled for these rows and states.
     """
-    keys = len(incoming.tracks)
+    keys = len(before.counts)
     if places.dtype == object or any(column.unit is not None for column in columns):
         return None
-    grouped = Grouped(incoming.codes, max(keys, 1))
+    grouped = Grouped(batch.codes, max(keys, 1))
     offsets = grouped.offsets
     codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    seen = np.ones(incoming.count, np.bool_) if valid is None else grouped.bring(valid)
+    seen = np.ones(batch.count, np.bool_) if valid is None else grouped.bring(valid)
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen)])
-    ends = np.arange(1, incoming.count + 1)
+    ends = np.arange(1, batch.count + 1)
     if peers and not spec.numbered:  # rows of equal time have the answer of the last of them
-        group = np.empty(incoming.count, np.int64)
+        group = np.empty(batch.count, np.int64)
         mark_peers(grouped.bring(places), offsets, group)
         ends = np.searchsorted(group, group, side="right")
     new = total[ends] - total[offsets[:-1]][codes]
     last = total[offsets[:-1]][codes] + new - 1  # the row, among those that count, whose answer is meant
-    before = np.array([track.panes[at].count for track in incoming.tracks], np.int64)
+    counts = before.counts[codes] + new if keys else new
+    gained = np.diff(total[offsets])[:keys]
     found, states = [], []
-    for j, one in enumerate(spec.members):
-        old = [pane.states[j] if pane.count else None for pane in (track.panes[at] for track in incoming.tracks)]
-        counts = before[codes] + new if keys else new
+    for one, old in zip(spec.members, before.states, strict=True):
         if one.operator.builtin and one.operator.name == "count":
             answers = Answers([counts.copy()], None)
-            states.append(
-                [
-                    (0 if state is None else state) + int(n)
-                    for state, n in zip(old, _gained(total, offsets), strict=False)
-                ]
-            )
+            states.append((before.counts + gained).tolist())
         else:
             inputs = [grouped.bring(as_numbers(one.operator, column).data)[seen] for column in columns]
             went = running(one.operator, inputs, total[offsets], old)
@@ -69,12 +63,7 @@ def running_spec(
         enough = counts >= one.least
         ok = enough if answers.valid is None else answers.valid & enough
         found.append(Answers([grouped.take_back(f) for f in answers.fields], grouped.take_back(ok)))
-    return found, states, (before + _gained(total, offsets)[:keys]).tolist()
-
-
-def _gained(total: Array, offsets: Array) -> Array:
-    """How many rows that count each key has in the batch."""
-    return np.diff(total[offsets])
+    return found, Before(before.counts + gained, states)
 
 
 def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:

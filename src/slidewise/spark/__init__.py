@@ -1,0 +1,1 @@
+"""Definitions on Spark."""

@@ -1,0 +1,145 @@
+"""A definition over a Spark table: one shuffle by the keys' hash, one sort, and one pass of the kernels per task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, SlidewiseError, did_you_mean
+from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
+from slidewise.windows import Duration
+
+
+def over_dataframe(definition: Definition, df: Any, presorted: bool = False) -> Any:
+    """The DataFrame with one more column per aggregate; lazy, and planned from names and types alone.
+
+    Rows of one key come together in one task, sorted by time, and leave it in that order. `presorted=True` says that
+    each partition is sorted by key and time already and no key is in two of them: there is no shuffle and no sort then,
+    and the order is verified while running.
+    """
+    if df.isStreaming:
+        raise SlidewiseError("streams are not supported yet; run the definition on a batch DataFrame")
+    check(definition, df)
+    schema = result_schema(definition, df.schema)
+    if not presorted:
+        df = _arranged(definition, df)
+    return df.mapInArrow(_task(definition), schema)
+
+
+def check(definition: Definition, df: Any) -> None:
+    """Every column that is read is there, and none that is added; the time is a time."""
+    names = df.columns
+    for name in definition.needs:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise InputError(f"column {name!r} not found; the DataFrame has {', '.join(names)}{hint}")
+        if names.count(name) > 1:
+            raise InputError(f"the DataFrame has {names.count(name)} columns named {name!r}; rename all but one")
+    for name in definition.columns:
+        if name in names:
+            raise InputError(
+                f"the DataFrame has a column {name!r} already; name the aggregate otherwise, or drop the column"
+            )
+    on = definition.on
+    if on is None:
+        raise InputError("rows of a DataFrame have no order; give the definition a time column with on=")
+    kind = df.schema[on].dataType.simpleString()
+    numbers = kind in ("tinyint", "smallint", "int", "bigint", "float", "double")
+    if not numbers and kind not in ("timestamp", "timestamp_ntz", "date"):
+        raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number")
+    for name, aggregate in definition.columns.items():
+        last = None if aggregate.window is None else aggregate.window.last
+        if last is not None and numbers == isinstance(last, Duration):
+            raise InputError(
+                f"column {name!r}: on={on!r} holds {'numbers' if numbers else 'times'}, but the window is {last}; "
+                f"give it as {'a number' if numbers else 'a duration'}"
+            )
+        condition = aggregate.condition
+        if condition is not None and df.schema[condition].dataType.simpleString() != "boolean":
+            raise InputError(f"where({condition!r}) needs a boolean column")
+
+
+def result_schema(definition: Definition, schema: Any) -> Any:
+    """The input's fields, and one for each aggregate, which may be null."""
+    from pyspark.sql.types import StructField, StructType
+
+    fields = list(schema.fields)
+    for name, aggregate in definition.columns.items():
+        try:
+            types = [as_arrow_type(column, schema[column].dataType) for column in aggregate.columns]
+            _check_numbers(aggregate, types)
+            fields.append(StructField(name, as_spark_type(answers_of(aggregate, types)), True))
+        except SlidewiseError as error:
+            raise type(error)(f"column {name!r}: {error}") from error
+    return StructType(fields)
+
+
+def _check_numbers(aggregate: Any, types: list[Any]) -> None:
+    """What the kernels would refuse is refused before anything runs."""
+    import pyarrow as pa
+
+    from slidewise.kernels.series import read
+    from slidewise.kernels.typed import check_type
+
+    for name, kind in zip(aggregate.columns, types, strict=True):
+        sample = read(pa.array([_ONE.get(str(kind), 1)]).cast(kind) if str(kind) in _ONE else pa.nulls(1, kind), name)
+        if sample.valid is None or sample.unit is not None:
+            check_type(aggregate.operator, sample, repr(name))
+
+
+_ONE: dict[str, Any] = {"string": "a", "bool": True, "int64": 1, "double": 1.0, "binary": b"a"}
+
+
+def _arranged(definition: Definition, df: Any) -> Any:
+    """One shuffle by a hash of the keys, one sort within partitions.
+
+    Never by the bare columns: after a join on the key Spark would drop that shuffle, and adaptive execution may then
+    split what must stay together.
+    """
+    from pyspark.sql import functions as F
+
+    if definition.by:
+        df = df.repartition(F.xxhash64(*[_one_zero(df, name) for name in definition.by]))
+    else:
+        df = df.repartition(1)
+    order = [*definition.by, *([definition.on] if definition.on else []), *definition.ordering]
+    return df.sortWithinPartitions(*[F.col(_quoted(name)).asc_nulls_first() for name in dict.fromkeys(order)])
+
+
+def _one_zero(df: Any, name: str) -> Any:
+    """A key for the hash: 0.0 and -0.0 are one."""
+    from pyspark.sql import functions as F
+
+    column = F.col(_quoted(name))
+    if df.schema[name].dataType.simpleString() in ("float", "double"):
+        return F.when(column == 0.0, F.lit(0.0)).otherwise(column)
+    return column
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+_WORKER = """
+def task(batches):
+    try:
+        import slidewise.spark.carrying as carrying
+        from pyspark import cloudpickle
+    except ImportError as error:
+        raise RuntimeError(
+            f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON, or "
+            "spark.pyspark.python, to the Python that has it"
+        ) from error
+    yield from carrying.batches_of(cloudpickle.loads(payload), batches)
+"""
+
+
+def _task(definition: Definition) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a worker runs. It travels by value, so that a worker without Slidewise can say so."""
+    from pyspark import cloudpickle
+
+    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps(definition)}
+    exec(compile(_WORKER, "<slidewise on a worker>", "exec"), namespace)
+    task: Callable[[Iterator[Any]], Iterator[Any]] = namespace["task"]
+    return task

@@ -1,0 +1,99 @@
+"""Spark's types as Arrow's and back: of the columns that are aggregated, and of the answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import InputError
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.operator import Operator
+
+_SIMPLE = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_SAMPLES: dict[Any, Any] = {pa.string(): "a", pa.bool_(): True, pa.float64(): 1.0, pa.float32(): 1.0}
+
+
+def as_arrow_type(name: str, kind: Any) -> Any:
+    """A Spark type as Arrow hands it to Python."""
+    found = _SIMPLE.get(kind.simpleString())
+    if found is None:
+        raise InputError(
+            f"column {name!r} has Spark's type {kind.simpleString()}, which cannot be aggregated; cast it to double, "
+            "bigint or string first"
+        )
+    return found
+
+
+def as_spark_type(kind: Any) -> Any:
+    """The Spark type of answers of an Arrow type."""
+    from pyspark.sql import types as spark
+
+    simple = {
+        "int8": spark.ByteType(),
+        "int16": spark.ShortType(),
+        "int32": spark.IntegerType(),
+        "int64": spark.LongType(),
+        "float": spark.FloatType(),
+        "double": spark.DoubleType(),
+        "bool": spark.BooleanType(),
+        "string": spark.StringType(),
+        "binary": spark.BinaryType(),
+        "date32[day]": spark.DateType(),
+        "timestamp[us, tz=UTC]": spark.TimestampType(),
+        "timestamp[us]": spark.TimestampNTZType(),
+    }
+    if str(kind) in simple:
+        return simple[str(kind)]
+    if pa.types.is_list(kind):
+        return spark.ArrayType(as_spark_type(kind.value_type), True)
+    if pa.types.is_struct(kind):
+        return spark.StructType([spark.StructField(field.name, as_spark_type(field.type), True) for field in kind])
+    raise InputError(f"answers of the type {kind} have no type in Spark")
+
+
+def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
+    """The Arrow type of an aggregate's answers, found without any row."""
+    from slidewise.kernels.typed import answer_type
+
+    op = aggregate.operator
+    kind = answer_type(op, types)
+    if kind is not None:
+        return kind
+    if op.builtin:
+        raise InputError(f"{op.name} answers with an object that no table can hold")
+    return _own(op, types)
+
+
+def _own(op: Operator, types: list[Any]) -> Any:
+    """What a user's operator answers: as its kernel does, or as it does for one row."""
+    from slidewise.kernels.kernel import kernel_for
+
+    dtypes = tuple(
+        "float64" if pa.types.is_floating(kind) else "bool" if pa.types.is_boolean(kind) else "int64" for kind in types
+    )
+    if all(pa.types.is_integer(k) or pa.types.is_floating(k) or pa.types.is_boolean(k) for k in types):
+        kernel = kernel_for(op, dtypes)
+        if kernel is not None:
+            parts = [pa.type_for_alias(output) for output in kernel.layout.outputs]
+            return parts[0] if kernel.layout.single else pa.struct([(str(i), part) for i, part in enumerate(parts)])
+    try:
+        answer = op.lower(op.lift(*(_SAMPLES.get(kind, 1) for kind in types)))
+        return pa.array([answer]).type
+    except Exception as error:
+        raise InputError(
+            f"what type {op.name!r} answers cannot be told from its functions: {error!r} on a sample row"
+        ) from error
