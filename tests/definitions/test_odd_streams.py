@@ -316,6 +316,18 @@ def test_a_range_beyond_64_bits_is_an_error_in_every_lane() -> None:
             run()
 
 
+def test_columns_of_one_name_can_wait_no_more_than_columns_of_several_kinds() -> None:
+    definition = sw.Sliding(on="t", n=sw.count().over(10))
+    twice = pd.DataFrame([[1, 5, 6], [2, 5, 6]], columns=["t", "a", "a"])
+    assert definition(twice)["n"].tolist() == [1, 2]
+    assert definition.live().push_many(twice)["n"].tolist() == [1, 2]
+    for frame, message in ((twice, "different names"), (pd.DataFrame({"t": [1, 2], "m": [1, "a"]}), "several kinds")):
+        live = definition.live(late="wait:0")
+        with pytest.raises(sw.InputError, match=message):
+            live.push_many(frame)
+        assert live.stats.events == 0
+
+
 def test_many_waiting_events_do_not_slow_down_each_batch() -> None:
     """A batch among 100,000 waiting events goes one by one: they are not all taken up and put down again."""
     live = sw.Sliding(on="t", n=sw.count().over(10)).live(late="wait:1000000")

@@ -27,6 +27,9 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     """Take in a batch, and give the events that are due after it; late ones are dropped and counted."""
     waiting = live.waiting
     assert waiting is not None
+    names = [str(name) for name in frame.names]
+    if len({*names}) < len(names):
+        raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
     incoming = Incoming(live, frame)
     waiting.check(incoming.kind if incoming.count else None)
     late, newest = _late(live, waiting, incoming)
