@@ -17,7 +17,7 @@ from slidewise.live.spec import Spec
 class Pane:
     """A window that is closed on the right: a row is in its own answer."""
 
-    __slots__ = ("added", "changed", "frozen", "gone", "rows", "spec", "swags")
+    __slots__ = ("added", "frozen", "gone", "rows", "spec", "swags")
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -25,7 +25,6 @@ class Pane:
         self.rows: deque[Row] = deque()
         self.frozen: Any = None  # arrays: places, and one for each argument
         self.added = 0
-        self.changed = False
         self.gone: list[Row] | None = None
 
     def push(self, place: Any, arguments: Row | None) -> list[Any]:
@@ -37,13 +36,17 @@ class Pane:
             self.thaw()
         rows, spec, swags = self.rows, self.spec, self.swags
         self.added = 0
-        self.changed = False
         self.gone = None
         if arguments is not None:
-            for swag in swags:
-                swag.insert(*arguments)
-                self.changed = True
-            rows.append((place, *arguments))
+            if len(arguments) == 1:
+                x = arguments[0]
+                for swag in swags:
+                    swag.insert(x)
+                rows.append((place, x))
+            else:
+                for swag in swags:
+                    swag.insert(*arguments)
+                rows.append((place, *arguments))
             self.added = 1
         if rows:
             cut = place - spec.whole if type(place) is int else spec.cut(place)
@@ -56,7 +59,6 @@ class Pane:
     def begin(self) -> None:
         """From here on `undo` takes back."""
         self.added = 0
-        self.changed = False
         self.gone = None
         if self.frozen is not None:
             self.thaw()
@@ -80,7 +82,6 @@ class Pane:
         if arguments is not None:
             for swag in self.swags:
                 swag.insert(*arguments)
-                self.changed = True
             rows.append((place, *arguments))
             self.added += 1
         cut = place - spec.whole if type(place) is int else spec.cut(place)
@@ -94,7 +95,6 @@ class Pane:
 
     def _evict(self, cut: Any) -> None:
         rows = self.rows
-        self.changed = True
         k = 0
         gone = self.gone
         if gone is None:
@@ -110,7 +110,7 @@ class Pane:
 
     def undo(self) -> None:
         """Take the last push back: the rows as they were, and SWAGs made anew from them, if any has changed."""
-        if not self.changed:
+        if not self.added and not self.gone and all(len(swag) == len(self.rows) for swag in self.swags):
             return
         if self.gone:
             self.rows.extendleft(reversed(self.gone))
@@ -181,7 +181,6 @@ class OpenPane(Pane):
             for row in waiting:
                 for swag in self.swags:
                     swag.insert(*row[1:])
-                    self.changed = True
                 rows.append(row)
                 self.added += 1
         cut = spec.cut(place)
