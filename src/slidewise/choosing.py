@@ -160,7 +160,7 @@ def _explained(name: str, aggregate: Aggregate) -> Explained:
 _ROW_PASSES = {
     **dict.fromkeys(("max", "min"), "block scans in the vector unit"),
     **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    **dict.fromkeys(("variance", "stddev"), "block scans of double-double moments"),
+    **dict.fromkeys(("variance", "stddev"), "running sums of exact parts, or block scans of double-doubles"),
 }
 _ANY_PASSES = {
     **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),

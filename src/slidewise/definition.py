@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.errors import InputError, SlidewiseError, did_you_mean
 from slidewise.operators.aggregate import Aggregate
 from slidewise.windows import Duration, Window
 
@@ -197,3 +197,20 @@ def order_matters(aggregate: Aggregate) -> bool:
     """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
     window = aggregate.window
     return window is not None and (window.rows is not None or not aggregate.operator.commutative)
+
+
+def check_names(definition: Definition, names: list[Any], what: str, index: Iterable[Any] = ()) -> None:
+    """Every column that is read is there, and none that is added; `index` are names that pandas keeps apart."""
+    for name in definition.needs:
+        if name not in names:
+            has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
+            hint = did_you_mean(name, [str(one) for one in names])
+            hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
+            raise InputError(f"column {name!r} not found; the {what} has {has or 'no columns'}{hint}")
+        if names.count(name) > 1:
+            raise InputError(f"the {what} has {names.count(name)} columns named {name!r}; rename all but one")
+    for name in definition.columns:
+        if name in names:
+            raise InputError(
+                f"the {what} has a column {name!r} already; name the aggregate otherwise, or drop the column"
+            )

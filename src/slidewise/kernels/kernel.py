@@ -90,30 +90,39 @@ def _fields(m: int, dtypes: Sequence[str]) -> list[Array]:
 
 def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     """The operator's kernel for inputs of these types, or None where it cannot be compiled; then said once, and why."""
-    if operator.builtin:
-        key: Hashable = (operator.name, dtypes)
-    else:
-        functions = [fingerprint(function) for function in (operator.lift, operator.combine, operator.lower)]
-        key = (operator.name, *functions, dtypes)
+    key = kernel_key(operator, dtypes)
     if key not in _KERNELS:
         _KERNELS[key] = _builtin(operator, dtypes) if operator.builtin else _users(operator, dtypes)
     return _KERNELS[key]
+
+
+def kernel_key(operator: Operator, dtypes: tuple[str, ...]) -> Hashable:
+    """What a compiled operator is kept under: a user's own by its functions' code, also when they arrive again."""
+    functions = () if operator.builtin else (operator.lift, operator.combine, operator.lower)
+    return operator.name, *(fingerprint(function) for function in functions), dtypes
+
+
+def load_builtin(name: str, operator: str, dtypes: tuple[str, ...], passes: str) -> Any:
+    """A module of passes, whose text names a built-in operator's lift, combine and lower."""
+    kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
+    lines = [
+        "from numba import njit, uintp as u",
+        "from slidewise.kernels.algebra import forms",
+        f"lift, combine, lower = forms({operator!r}, {kinds!r})",
+        passes,
+    ]
+    return load_source(f"{name}_{'_'.join(dtypes)}", "\n".join(lines))
+
+
+BUILTIN_OPTIONS = "cache=True, nogil=True, error_model='numpy'"
 
 
 def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     layout = builtin_layout(operator.name, dtypes)
     if layout is None:
         return None
-    kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
-    text = "\n".join(
-        [
-            "from numba import njit, uintp as u",
-            "from slidewise.kernels.algebra import forms",
-            f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
-            _passes(layout, len(dtypes), "cache=True, nogil=True, error_model='numpy'"),
-        ]
-    )
-    module = load_source(f"{operator.name}_{'_'.join(dtypes)}", text)
+    passes = _passes(layout, len(dtypes), BUILTIN_OPTIONS)
+    module = load_builtin(operator.name, operator.name, dtypes, passes)
     return Kernel(operator.name, layout, module.rows_pass, module.keys_pass, module.bounds_pass)
 
 

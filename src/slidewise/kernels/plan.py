@@ -13,6 +13,7 @@ from slidewise.kernels.fast_sketches import distinct, member
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
+from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 
@@ -105,13 +106,6 @@ def as_numbers(op: Operator, column: Column) -> Column:
 
 def _objects(values: list[Any]) -> Array:
     return np.array([*values, None], object)[:-1]
-
-
-def at_least(op: Operator, window: Window) -> int:
-    """How many rows an answer needs; counts, and lists of no rows, have one without any."""
-    if window.at_least is not None:
-        return window.at_least
-    return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1
 
 
 def all_valid(columns: list[Column]) -> Array | None:

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slidewise.errors import OperatorFailedError, SumOverflowError
-from slidewise.kernels.cache import load_source
-from slidewise.kernels.functions import compiled_function, fingerprint
-from slidewise.kernels.kernel import Answers, kernel_for
+from slidewise.kernels.functions import compiled_function
+from slidewise.kernels.kernel import BUILTIN_OPTIONS, Answers, kernel_for, kernel_key, load_builtin
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.operators.operator import Operator
 
@@ -79,9 +78,7 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
 def _pass_for(op: Operator, dtypes: tuple[str, ...]) -> _Running | None:
     if any(dtype not in ("int64", "float64", "bool") for dtype in dtypes) or kernel_for(op, dtypes) is None:
         return None
-    key: Hashable = (op.name, dtypes)
-    if not op.builtin:
-        key = (key, *(fingerprint(function) for function in (op.lift, op.combine, op.lower)))
+    key = kernel_key(op, dtypes)
     if key not in _PASSES:
         _PASSES[key] = _builtin(op, dtypes) if op.builtin else _users(op, dtypes)
     return _PASSES[key]
@@ -91,16 +88,8 @@ def _builtin(op: Operator, dtypes: tuple[str, ...]) -> _Running | None:
     layout = builtin_layout(op.name, dtypes)
     if layout is None:
         return None
-    kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
-    text = "\n".join(
-        [
-            "from numba import njit",
-            "from slidewise.kernels.algebra import forms",
-            f"lift, combine, lower = forms({op.name!r}, {kinds!r})",
-            _source(layout, len(dtypes), "cache=True, nogil=True, error_model='numpy'"),
-        ]
-    )
-    return _Running(layout, load_source(f"running_{op.name}_{'_'.join(dtypes)}", text).running_pass)
+    module = load_builtin(f"running_{op.name}", op.name, dtypes, _source(layout, len(dtypes), BUILTIN_OPTIONS))
+    return _Running(layout, module.running_pass)
 
 
 def _users(op: Operator, dtypes: tuple[str, ...]) -> _Running | None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.definition import check_names
 from slidewise.errors import TimeOrderError
 from slidewise.live.batch_kernels import Found, as_arrays, evaluate
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live, wait_for
-from slidewise.tables.evaluate import check_inputs, check_names
+from slidewise.tables.evaluate import check_inputs
 from slidewise.tables.frames import frame_of
 
 # What things cost, in microseconds: an event by itself, and a frozen row that is thawed for it; a batch through the
@@ -22,7 +23,7 @@ _BATCH, _KEY, _ROW = 3_000.0, 12.0, 0.1
 def push_many(live: Live, table: Any) -> Any:
     """See `Live.push_many`."""
     frame = frame_of(table)
-    check_names(live.definition, frame)
+    check_names(live.definition, frame.names, "table", frame.index)
     if live.waiting is not None:
         from slidewise.live.batch_waiting import push_waiting
 

@@ -61,8 +61,21 @@ def push_waiting(live: Live, frame: Frame) -> Any:
 
 def _late(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
     """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
-    newest = live.newest
+    newest, times = live.newest, incoming.times
     late = np.zeros(incoming.count, np.bool_)
+    least = newest if newest is not None else times[:1].tolist()[0] if incoming.count else 0
+    # Whole times stay exact: what might not fit into 64 bits, or has a bound with a fraction, is judged one by one.
+    whole = times.dtype == np.int64 and isinstance(waiting.bound, int)
+    if whole:
+        whole = (
+            max(abs(least), waiting.bound, *(abs(int(t)) for t in (times.min(initial=0), times.max(initial=0)))) < 2**61
+        )
+    if incoming.count and (whole or times.dtype == np.float64):
+        before = np.maximum.accumulate(np.concatenate([np.array([least], times.dtype), times]))
+        late = times < before[:-1] - waiting.bound
+        if waiting.flushed is not None:
+            late |= times <= waiting.flushed
+        return late, before[-1:].tolist()[0]
     for i, time in enumerate(incoming.times.tolist()):
         late[i] = newest is not None and waiting.is_late(time, newest)
         newest = time if newest is None or time > newest else newest

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from slidewise.choosing import choose
 from slidewise.definition import Definition
 from slidewise.errors import InputError
-from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.aggregate import at_least
 from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
 from slidewise.swag.interface import Swag
@@ -122,15 +122,7 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         if seen not in found:
             found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm
-        least = least_of(aggregate)
+        least = at_least(op, window)
         found[seen].members.append(Member(name, op, algorithm, least))
         found[seen].enough = max(found[seen].enough, least)
     return list(found.values())
-
-
-def least_of(aggregate: Aggregate) -> int:
-    """How many rows an answer needs; counts, and lists of no rows, have one without any."""
-    window, op = aggregate.window, aggregate.operator
-    if window is not None and window.at_least is not None:
-        return window.at_least
-    return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1

@@ -57,3 +57,10 @@ class Aggregate:
         if self.condition is not None:
             text += f".where({self.condition!r})"
         return f"{text}.{self.window!r}" if self.window is not None else text
+
+
+def at_least(op: Operator, window: Window) -> int:
+    """How many rows an answer needs; counts, and lists of no rows, have one without any."""
+    if window.at_least is not None:
+        return window.at_least
+    return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1

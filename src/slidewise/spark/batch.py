@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from slidewise.definition import Definition
-from slidewise.errors import InputError, SlidewiseError, did_you_mean
+from slidewise.definition import Definition, check_names
+from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
 from slidewise.windows import Duration
 
@@ -29,18 +29,7 @@ def over_dataframe(definition: Definition, df: Any, presorted: bool = False) -> 
 
 def check(definition: Definition, df: Any) -> None:
     """Every column that is read is there, and none that is added; the time is a time."""
-    names = df.columns
-    for name in definition.needs:
-        if name not in names:
-            hint = did_you_mean(name, names)
-            raise InputError(f"column {name!r} not found; the DataFrame has {', '.join(names)}{hint}")
-        if names.count(name) > 1:
-            raise InputError(f"the DataFrame has {names.count(name)} columns named {name!r}; rename all but one")
-    for name in definition.columns:
-        if name in names:
-            raise InputError(
-                f"the DataFrame has a column {name!r} already; name the aggregate otherwise, or drop the column"
-            )
+    check_names(definition, df.columns, "DataFrame")
     on = definition.on
     if on is None:
         raise InputError("rows of a DataFrame have no order; give the definition a time column with on=")

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.definition import Definition, order_matters
-from slidewise.errors import InputError, SlidewiseError, WindowError, did_you_mean
+from slidewise.definition import Definition, check_names, order_matters
+from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.kernels.bounds import row_bounds, time_bounds
 from slidewise.kernels.give_back import as_arrow_array
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import (
     all_valid,
     as_numbers,
-    at_least,
     named_fields,
     never_raises,
     over_bounds,
@@ -26,7 +25,7 @@ from slidewise.kernels.plan import (
 )
 from slidewise.kernels.series import Column, read
 from slidewise.kernels.typed import answer_type, check_type, readied, restored
-from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.aggregate import Aggregate, at_least
 from slidewise.operators.operator import Operator
 from slidewise.tables.arrange import Arranged, arrange, as_arrow, key_codes, order_peers
 from slidewise.tables.frames import Frame, frame_of
@@ -38,7 +37,7 @@ Array = Any
 def over_table(definition: Definition, table: Any) -> Any:
     """The table with one more column per aggregate, its rows and columns as they were."""
     frame = frame_of(table)
-    check_names(definition, frame)
+    check_names(definition, frame.names, "table", frame.index)
     rows = Rows(definition, frame)
     _ = rows.arranged  # what is wrong with keys or times is not an aggregate's fault
     answers = {}
@@ -48,24 +47,6 @@ def over_table(definition: Definition, table: Any) -> Any:
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
     return frame.added(answers)
-
-
-def check_names(definition: Definition, frame: Frame) -> None:
-    """Every column that is read is there, and none that is added."""
-    names, index = frame.names, frame.index
-    for name in definition.needs:
-        if name not in names:
-            has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-            hint = did_you_mean(name, [str(one) for one in names])
-            hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
-            raise InputError(f"column {name!r} not found; the table has {has or 'no columns'}{hint}")
-        if names.count(name) > 1:
-            raise InputError(f"the table has {names.count(name)} columns named {name!r}; rename all but one")
-    for name in definition.columns:
-        if name in names:
-            raise InputError(
-                f"the table has a column {name!r} already; name the aggregate otherwise, or drop the column"
-            )
 
 
 class Rows:
