@@ -23,7 +23,7 @@ import slidewise as sw
 from slidewise.kernels.interpreted import interpreted
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.equality import same
-from slidewise.spark.carrying import carried
+from slidewise.spark.carrying import Carrying, carried
 from slidewise.windows import Duration
 
 ROW = "the row's number"
@@ -159,7 +159,7 @@ def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8)) if rows else []
     pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     with patch("slidewise.spark.carrying.FEWEST", 1):
-        found = list(carried(definition, pieces))
+        found = list(carried(Carrying(definition), pieces))
     return as_table(definition, table, [row for piece in found for row in piece.to_pylist()])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
@@ -127,12 +127,15 @@ class Explained:
 
 
 class Explanation(tuple[Explained, ...]):
-    """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text."""
+    """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
 
-    __slots__ = ()
+    `spark` is how it runs on the DataFrame that was asked about, or None.
+    """
+
+    spark: Any = None
 
     def __repr__(self) -> str:
-        parts = []
+        parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
         for one in self:
             parts.append(
                 f"{one.name} = {one.aggregate!r}\n"

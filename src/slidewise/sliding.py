@@ -39,9 +39,9 @@ class Sliding(Definition):
     def __call__(self, table: Any, **options: Any) -> Any:
         """The table with a column per aggregate behind its own; its rows stay in their order.
 
-        A Spark DataFrame comes back lazily and in no order; `presorted=True` is an option for it.
+        A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it.
         """
-        if type(table).__module__.startswith("pyspark."):
+        if _is_spark(table):
             from slidewise.spark.batch import over_dataframe
 
             return over_dataframe(self, table, **options)
@@ -77,9 +77,19 @@ class Sliding(Definition):
 
         return restore(self, blob, answered)
 
-    def explain(self) -> Explanation:
-        """For each column: what runs and why, the bound on calls per event, and the state per key."""
-        return explain(self)
+    def explain(self, table: Any = None, **options: Any) -> Explanation:
+        """For each column: what runs and why, the bound on calls per event, and the state per key.
+
+        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs.
+        """
+        explanation = explain(self)
+        if _is_spark(table):
+            from slidewise.spark.batch import planned_for
+
+            explanation.spark = planned_for(self, table, **options)[1]
+        elif options:
+            raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+        return explanation
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as plain dicts, lists, text and numbers."""
@@ -109,3 +119,7 @@ class Sliding(Definition):
     def from_toml(cls, text: str) -> Sliding:
         """The definition that `to_toml` wrote, or that somebody wrote by hand."""
         return cls.from_dict(from_toml_text(text))
+
+
+def _is_spark(table: Any) -> bool:
+    return type(table).__module__.startswith("pyspark.")

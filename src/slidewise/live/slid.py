@@ -30,10 +30,20 @@ class Slid:
     """One spec over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
 
     `counts` says how many rows of each key are there already, and `old` are these rows' arrays, key by key: places, and
-    one for each argument. With `peers`, rows of equal place see one another.
+    one for each argument. With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and
+    not answered.
     """
 
-    def __init__(self, batch: Any, spec: Spec, places: Array, counts: Array, old: list[Array], peers: bool) -> None:
+    def __init__(
+        self,
+        batch: Any,
+        spec: Spec,
+        places: Array,
+        counts: Array,
+        old: list[Array],
+        peers: bool,
+        silent: Array | None = None,
+    ) -> None:
         self._spec = spec
         columns, valid = columns_of(batch, spec)
         pairs = [alike(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
@@ -50,6 +60,9 @@ class Slid:
         self._back = Grouped(batch.codes, keys) if before else self._grouped
         self.spots = self._grouped.bring(_joined_places(old[0] if before else None, places))
         self.starts, self._ends = _bounds(spec, self.spots, self._grouped.offsets, peers)
+        if silent is not None:  # they have empty windows
+            silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
+            self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
         self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
         self._seen = None
         if valid is not None:

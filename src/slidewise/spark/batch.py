@@ -5,35 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from slidewise.definition import Definition, check_names
+from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.spark.plan import Plan, planned
+from slidewise.spark.slices import HIDDEN, SLICE
 from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
 from slidewise.windows import Duration
 
 
-def over_dataframe(definition: Definition, df: Any, presorted: bool = False) -> Any:
+def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", presorted: bool = False) -> Any:
     """The DataFrame with one more column per aggregate; lazy, and planned from names and types alone.
 
-    Rows of one key come together in one task, sorted by time, and leave it in that order. `presorted=True` says that
-    each partition is sorted by key and time already and no key is in two of them: there is no shuffle and no sort then,
-    and the order is verified while running.
+    `parallel="by_key"` brings rows of one key together in one task, sorted by time, and they leave it in that order.
+    `"by_time"` also cuts time into slices, so that one key keeps every core busy; it takes windows of time only.
+    `"auto"` is by key where there are keys, and by time where there are none. `presorted=True` says that each partition
+    is sorted by key and time already and no key is in two of them: there is no shuffle and no sort then, and the order
+    is verified while running.
     """
+    schema, plan = planned_for(definition, df, parallel, presorted)
+    sliced = definition
+    if plan.slices is not None:
+        assert definition.on is not None
+        df = plan.slices.cut(df, definition.on)
+        sliced = Definition((SLICE, *definition.by), definition.on, definition.ties, dict(definition.columns))
+    if not presorted:
+        df = _arranged(sliced, df)
+    return df.mapInArrow(_task(sliced, plan.slices is not None, presorted), schema)
+
+
+def planned_for(definition: Definition, df: Any, parallel: str = "auto", presorted: bool = False) -> tuple[Any, Plan]:
+    """The result's schema and the plan, or an error; nothing runs."""
     if df.isStreaming:
         raise SlidewiseError("streams are not supported yet; run the definition on a batch DataFrame")
-    check(definition, df)
-    schema = result_schema(definition, df.schema)
-    if not presorted:
-        df = _arranged(definition, df)
-    return df.mapInArrow(_task(definition), schema)
+    input_schema = df.schema
+    check(definition, input_schema)
+    return result_schema(definition, input_schema), planned(definition, input_schema, parallel, presorted)
 
 
-def check(definition: Definition, df: Any) -> None:
+def check(definition: Definition, schema: Any) -> None:
     """Every column that is read is there, and none that is added; the time is a time."""
-    check_names(definition, df.columns, "DataFrame")
+    check_names(definition, schema.names, "DataFrame")
+    for name in HIDDEN:
+        if name in schema.names:
+            raise InputError(f"the DataFrame has a column {name!r}, a name that Slidewise uses itself; rename it")
     on = definition.on
     if on is None:
         raise InputError("rows of a DataFrame have no order; give the definition a time column with on=")
-    kind = df.schema[on].dataType.simpleString()
+    kind = schema[on].dataType.simpleString()
     numbers = kind in ("tinyint", "smallint", "int", "bigint", "float", "double")
     if not numbers and kind not in ("timestamp", "timestamp_ntz", "date"):
         raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number")
@@ -45,7 +63,7 @@ def check(definition: Definition, df: Any) -> None:
                 f"give it as {'a number' if numbers else 'a duration'}"
             )
         condition = aggregate.condition
-        if condition is not None and df.schema[condition].dataType.simpleString() != "boolean":
+        if condition is not None and schema[condition].dataType.simpleString() != "boolean":
             raise InputError(f"where({condition!r}) needs a boolean column")
 
 
@@ -92,7 +110,9 @@ def _arranged(definition: Definition, df: Any) -> Any:
         df = df.repartition(F.xxhash64(*[_one_zero(df, name) for name in definition.by]))
     else:
         df = df.repartition(1)
-    order = [*definition.by, *([definition.on] if definition.on else []), *definition.ordering]
+    order = [*definition.by, *([definition.on] if definition.on else [])]
+    if any(map(order_matters, definition.columns.values())):
+        order += definition.ordering
     return df.sortWithinPartitions(*[F.col(_quoted(name)).asc_nulls_first() for name in dict.fromkeys(order)])
 
 
@@ -114,21 +134,25 @@ _WORKER = """
 def task(batches):
     try:
         import slidewise.spark.carrying as carrying
+        from slidewise.errors import SlidewiseError
         from pyspark import cloudpickle
     except ImportError as error:
         raise RuntimeError(
             f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON, or "
             "spark.pyspark.python, to the Python that has it"
         ) from error
-    yield from carrying.batches_of(cloudpickle.loads(payload), batches)
+    try:
+        yield from carrying.batches_of(*cloudpickle.loads(payload), batches)
+    except SlidewiseError as error:  # it says all; the way that led to it is of no use
+        raise error.with_traceback(None) from None
 """
 
 
-def _task(definition: Definition) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _task(definition: Definition, sliced: bool, verify: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What a worker runs. It travels by value, so that a worker without Slidewise can say so."""
     from pyspark import cloudpickle
 
-    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps(definition)}
+    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps((definition, sliced, verify))}
     exec(compile(_WORKER, "<slidewise on a worker>", "exec"), namespace)
     task: Callable[[Iterator[Any]], Iterator[Any]] = namespace["task"]
     return task

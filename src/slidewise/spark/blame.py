@@ -1,0 +1,56 @@
+"""Which column and which row an error is about, found by trying again with fewer rows."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from copy import copy
+
+from slidewise.errors import OperatorFailedError, SlidewiseError
+from slidewise.live.spec import Spec
+
+
+def first_to_fail(fails: Callable[[int], bool], count: int) -> int:
+    """The first row that is one too many: with it there is an error, and without it there is none."""
+    good, bad = 0, count
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if fails(middle):
+            bad = middle
+        else:
+            good = middle
+    return bad - 1
+
+
+def fault(spec: Spec, tried: Callable[[Spec, int], object], count: int) -> tuple[str, int] | None:
+    """The names of the columns that fail, and the row at which they do; None where nothing fails any more."""
+    if not spec.running and len(spec.members) > 1:
+        each = [_only(spec, i) for i in range(len(spec.members))]
+        spec = next((one for one in each if _fails(tried, one, count)), spec)
+    if not _fails(tried, spec, count):
+        return None
+    names = ", ".join(repr(one.name) for one in spec.members)
+    return names, first_to_fail(lambda rows: _fails(tried, spec, rows), count)
+
+
+def said(error: Exception, names: str, where: str) -> SlidewiseError:
+    """The error with the columns and the row that it is about."""
+    if isinstance(error, SlidewiseError):
+        return type(error)(f"column {names}: {error}; at {where}")
+    frames = traceback.extract_tb(error.__traceback__)
+    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    return OperatorFailedError(f"column {names}: {type(error).__name__}: {error}{line}; at {where}")
+
+
+def _fails(tried: Callable[[Spec, int], object], spec: Spec, count: int) -> bool:
+    try:
+        tried(spec, count)
+    except Exception:
+        return True
+    return False
+
+
+def _only(spec: Spec, number: int) -> Spec:
+    alone = copy(spec)
+    alone.members = [spec.members[number]]
+    return alone

@@ -1,0 +1,108 @@
+"""Time cut into slices, so that one key keeps every core busy: each slice gets the rows of one window before it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from slidewise.definition import Definition
+from slidewise.errors import SlidewiseError
+from slidewise.windows import Duration
+
+# A slice is at least this many windows long, so about one row in six is copied at most.
+WINDOWS = 6
+SLICE, COPY = "__slidewise_slice", "__slidewise_copy"
+HIDDEN = (SLICE, COPY)
+_FLOATS = ("float", "double")
+# Nanoseconds in the unit in which a Spark type is counted.
+_UNITS = {"timestamp": 1_000, "timestamp_ntz": 1_000, "date": 86_400 * 10**9}
+# Slices beyond this number, either way, are one: floats are too far apart there.
+_FAR = 2.0**52
+
+
+class Slices(NamedTuple):
+    """How time is cut: the longest window and the length of a slice, in the unit in which the time's type is counted.
+
+    Whole numbers are cut at multiples of a power of two, which needs no division and cannot overflow.
+    """
+
+    kind: str
+    window: Any
+    length: Any
+
+    def cut(self, df: Any, on: str) -> Any:
+        """The DataFrame's rows with the number of their slice; a row that the next slice needs also comes as a copy."""
+        from pyspark.sql import functions as F
+
+        time = _ticks(F.col(_quoted(on)), self.kind)
+        if self.kind in _FLOATS:
+            reach = time + self.window * (1 + 2.0**-40) + F.abs(time) * 2.0**-50
+            first, last = _floor(time / self.length), _floor(reach / self.length)
+            numbers = F.sequence(first, F.greatest(first, last))
+        else:
+            first = F.shiftright(time, self.length.bit_length() - 1)
+            late = time.bitwiseAND(F.lit(self.length - 1)) >= F.lit(self.length - self.window)
+            numbers = F.when(late, F.array(first, first + 1)).otherwise(F.array(first))
+        # A row without a time goes on, to be found and named.
+        numbers = F.when(time.isNull(), F.array(F.lit(0).cast("bigint"))).otherwise(numbers)
+        return df.select("*", F.posexplode(numbers).alias(COPY, SLICE))
+
+    def __str__(self) -> str:
+        if self.kind not in _UNITS:
+            return f"{self.length:g}"
+        seconds = self.length * _UNITS[self.kind] / 10**9
+        for unit, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+            if seconds >= 2 * unit:
+                return f"{seconds / unit:.3g} {name}"
+        return f"{seconds:.3g} seconds"
+
+
+def why_not(definition: Definition) -> str | None:
+    """Why a definition's time cannot be cut into slices, or None."""
+    for name, aggregate in definition.columns.items():
+        window = aggregate.window
+        assert window is not None
+        if window.rows is not None:
+            return f"{name!r} is over rows, and how many lie before a slice is known only once all are counted"
+        if window.last is None:
+            return f"{name!r} is over all rows so far"
+    return None
+
+
+def slices_of(definition: Definition, kind: str) -> Slices:
+    """How to cut a time of this Spark type for a definition of time windows only."""
+    longest: Any = 0
+    for aggregate in definition.columns.values():
+        assert aggregate.window is not None
+        last: Any = aggregate.window.last
+        unit = _UNITS.get(kind, 1)
+        width = -(-last.ns // unit) if isinstance(last, Duration) else last
+        longest = max(longest, width)
+    if kind in _FLOATS:
+        return Slices(kind, float(longest), float(longest) * WINDOWS)
+    longest = -int(-longest // 1)  # the whole number above
+    length = 1 << (WINDOWS * longest - 1).bit_length()
+    if length.bit_length() > 62:
+        raise SlidewiseError(f"a window of {longest} is too long to cut time into slices; use parallel='by_key'")
+    return Slices(kind, longest, length)
+
+
+def _ticks(time: Any, kind: str) -> Any:
+    from pyspark.sql import functions as F
+
+    if kind == "timestamp":
+        return F.unix_micros(time)
+    if kind == "timestamp_ntz":
+        return F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), time)
+    if kind == "date":
+        return F.unix_date(time).cast("bigint")
+    return time.cast("double" if kind in _FLOATS else "bigint")
+
+
+def _floor(quotient: Any) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.floor(F.greatest(F.least(quotient, F.lit(_FAR)), F.lit(-_FAR)))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
