@@ -284,7 +284,10 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
     held = []
     for j in mine:
         young = (
-            width is None or ticks[j] > now - width or (ticks[j] == now - width and window.closed in ("both", "left"))
+            width is None
+            or ticks[j] > now - width
+            or ticks[j] == now
+            or (ticks[j] == now - width and window.closed in ("both", "left"))
         )
         if young and (ticks[j] < now if left else ticks[j] <= now):
             held.append(j)

@@ -186,6 +186,7 @@ CASES += [
         (pa.int64(), _SECONDS, 4),
         (pa.int64(), _SECONDS, 2.5),
         (pa.float64(), [s / 8 for s in _SECONDS], 0.5),
+        (pa.float64(), [2.0**60 + s * 2.0**10 for s in _SECONDS], 3),  # the window's start is rounded to its end
     ]
 ]
 BY_NAME = {case.name: case for case in CASES}

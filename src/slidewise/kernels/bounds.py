@@ -126,7 +126,7 @@ def _first_after(times: Any, first: Any, stop: Any, width: Any, whole: bool, edg
         while times[start] < oldest:
             start += 1
         if not edge:
-            while start < stop and times[start] == oldest:
+            while times[start] == oldest and oldest < times[i]:  # its own time is in the window, however rounded
                 start += 1
         starts[i] = start
 

@@ -83,7 +83,7 @@ class Spec:
         if isinstance(place, int):
             return place - self.whole
         edge = place - self.width
-        return edge if self.edge else math.nextafter(edge, math.inf)
+        return edge if self.edge else min(math.nextafter(edge, math.inf), place)
 
     def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""

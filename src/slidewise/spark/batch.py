@@ -7,6 +7,7 @@ from typing import Any
 
 from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.spark.carrying import numbered
 from slidewise.spark.plan import Plan, planned
 from slidewise.spark.slices import HIDDEN, SLICE
 from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
@@ -30,7 +31,12 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
         sliced = Definition((SLICE, *definition.by), definition.on, definition.ties, dict(definition.columns))
     if not presorted:
         df = _arranged(sliced, df)
-    return df.mapInArrow(_task(sliced, plan.slices is not None, presorted), schema)
+    names = df.columns
+    if len(set(names)) == len(names) and not any("." in name or "`" in name for name in schema.names):
+        return df.mapInArrow(_task(sliced, None, plan.slices is not None, presorted), schema)
+    # Names that mapInArrow cannot tell, or cannot tell apart: columns go there and back under their numbers.
+    task = _task(sliced, names, plan.slices is not None, presorted)
+    return df.toDF(*numbered(names)).mapInArrow(task, _numbered_schema(schema)).toDF(*schema.names)
 
 
 def planned_for(definition: Definition, df: Any, parallel: str = "auto", presorted: bool = False) -> tuple[Any, Plan]:
@@ -48,6 +54,10 @@ def check(definition: Definition, schema: Any) -> None:
     for name in HIDDEN:
         if name in schema.names:
             raise InputError(f"the DataFrame has a column {name!r}, a name that Slidewise uses itself; rename it")
+    for name in definition.by:
+        kind = schema[name].dataType.simpleString()
+        if kind.startswith(("struct", "array", "map", "variant")):
+            raise InputError(f"the key {name!r} has Spark's type {kind}; name plain columns, such as fields of it")
     on = definition.on
     if on is None:
         raise InputError("rows of a DataFrame have no order; give the definition a time column with on=")
@@ -80,6 +90,13 @@ def result_schema(definition: Definition, schema: Any) -> Any:
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
     return StructType(fields)
+
+
+def _numbered_schema(schema: Any) -> Any:
+    from pyspark.sql.types import StructField, StructType
+
+    names = numbered(schema.names)
+    return StructType([StructField(name, f.dataType, f.nullable) for name, f in zip(names, schema.fields, strict=True)])
 
 
 def _check_numbers(aggregate: Any, types: list[Any]) -> None:
@@ -148,11 +165,16 @@ def task(batches):
 """
 
 
-def _task(definition: Definition, sliced: bool, verify: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _task(
+    definition: Definition, names: list[str] | None, sliced: bool, verify: bool
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What a worker runs. It travels by value, so that a worker without Slidewise can say so."""
     from pyspark import cloudpickle
 
-    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps((definition, sliced, verify))}
+    namespace: dict[str, Any] = {
+        "__name__": "__main__",
+        "payload": cloudpickle.dumps((definition, names, sliced, verify)),
+    }
     exec(compile(_WORKER, "<slidewise on a worker>", "exec"), namespace)
     task: Callable[[Iterator[Any]], Iterator[Any]] = namespace["task"]
     return task

@@ -182,10 +182,20 @@ def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:
         yield found
 
 
-def batches_of(definition: Definition, sliced: bool, verify: bool, batches: Iterable[Any]) -> Iterator[Any]:
-    """The same for record batches, as a task of Spark has them."""
+def numbered(names: list[str]) -> list[str]:
+    """Names that are nothing but different."""
+    return [f"column {i}" for i in range(len(names))]
+
+
+def batches_of(
+    definition: Definition, names: list[str] | None, sliced: bool, verify: bool, batches: Iterable[Any]
+) -> Iterator[Any]:
+    """The same for record batches, as a task of Spark has them; with `names`, columns come and go under numbers."""
     import pyarrow as pa
 
     tables = (pa.Table.from_batches([batch]) for batch in batches)
+    if names is not None:
+        tables = (table.rename_columns(names) for table in tables)
     for table in carried(Carrying(definition, sliced, verify), tables):
-        yield from table.combine_chunks().to_batches()
+        found = table if names is None else table.rename_columns(numbered(table.column_names))
+        yield from found.combine_chunks().to_batches()

@@ -13,21 +13,15 @@ Array = Any
 def first_backwards(columns: Sequence[Any], at: Array) -> int | None:
     """The first of these rows whose key is greater than that of the row after it, or None.
 
-    A key is compared column by column; fields of a struct are columns.
+    Keys are compared column by column.
     """
     import pyarrow as pa
 
     undecided = np.ones(len(at), np.bool_)
     backwards = np.zeros(len(at), np.bool_)
-    left = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns]
-    while left and undecided.any():
-        column = left.pop(0)
-        if isinstance(column, pa.ChunkedArray):  # of no chunks or several
-            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        if pa.types.is_struct(column.type):
-            there = pa.array(np.asarray(column.is_valid()), pa.bool_())
-            left = [there, *column.flatten(), *left]
-            continue
+    for column in columns:
+        if not undecided.any():
+            break
         less, more = _compared(column.take(pa.array(at)), column.take(pa.array(at + 1)))
         backwards |= undecided & more
         undecided &= ~(less | more)

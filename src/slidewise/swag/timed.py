@@ -149,7 +149,7 @@ class Timed:
         """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
         if isinstance(now, float):
             edge = now - self.last
-            return bool(time > edge or (time == edge and self.closed in ("both", "left")))
+            return bool(time > edge or time == now or (time == edge and self.closed in ("both", "left")))
         age = now - time
         return bool(age < self.last or (age == self.last and self.closed in ("both", "left")))
 
