@@ -1,0 +1,83 @@
+"""Definitions over Spark Connect, whose DataFrames have no JVM behind them: in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed")
+MISSING = [
+    package
+    for package, module in {
+        "pandas": "pandas",
+        "grpcio": "grpc",
+        "grpcio-status": "grpc_status",
+        "googleapis-common-protos": "google.rpc",
+        "zstandard": "zstandard",
+    }.items()
+    if importlib.util.find_spec(module.partition(".")[0]) is None or importlib.util.find_spec(module) is None
+]
+if MISSING:
+    pytest.skip(f"Spark Connect needs {', '.join(MISSING)}", allow_module_level=True)
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
+
+SCRIPT = """
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import slidewise as sw
+
+choose = np.random.default_rng(5)
+count = 2_000
+table = pa.table(
+    {
+        "k": choose.integers(0, 20, count),
+        "ts": pa.array(choose.permutation(10**6)[:count] * 1_000, pa.timestamp("us", "UTC")),
+        "x": choose.random(count),
+        "id": np.arange(count),
+    }
+)
+scale = 2.0
+own = sw.operator(name="own", identity=0.0, lift=lambda x: x * scale, combine=lambda a, b: a + b)
+columns = {
+    "top": sw.max("x").over("20s"),
+    "mean": sw.mean("x").over("20s"),
+    "last": sw.collect("id").over(rows=3),
+    "all": sw.count().over("all"),
+    "own": own("x").over(rows=3),
+}
+
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark.conf.set("spark.sql.session.timeZone", "UTC")
+spark.conf.set("spark.sql.shuffle.partitions", "3")
+df = spark.createDataFrame(table)
+assert type(df).__module__.startswith("pyspark.sql.connect."), type(df)
+for definition in [sw.Sliding(by="k", on="ts", **columns), sw.Sliding(on="ts", **columns)]:
+    found = df.transform(definition)
+    assert found.columns == [*table.column_names, *columns], found.columns
+    found = found.toArrow().sort_by("id").to_pydict()
+    expected = definition(table).to_pydict()
+    for name in columns:
+        if name in ("mean", "own"):  # sums, which may be added up in another order
+            assert np.allclose(found[name], expected[name], rtol=1e-12), name
+        else:
+            assert found[name] == expected[name], name
+spark.stop()
+print("OK")
+"""
+
+
+def test_definitions_over_spark_connect() -> None:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=variables, timeout=300, check=False
+    )
+    assert done.stdout.endswith("OK\n"), done.stdout + done.stderr
