@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import slidewise
 
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 MISSING = [
@@ -77,6 +80,8 @@ print("OK")
 def test_definitions_over_spark_connect() -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    # Workers of Connect run in a directory of their own, where a relative path leads nowhere.
+    variables["PYTHONPATH"] = str(Path(slidewise.__file__).resolve().parents[1])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=variables, timeout=300, check=False
     )
