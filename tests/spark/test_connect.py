@@ -1,4 +1,4 @@
-"""Definitions over Spark Connect, whose DataFrames have no JVM behind them: in a process of its own."""
+"""Definitions over Spark Connect, whose DataFrames have no JVM behind them, on one core: in a process of its own."""
 
 from __future__ import annotations
 
@@ -57,17 +57,19 @@ columns = {
     "own": own("x").over(rows=3),
 }
 
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark = SparkSession.builder.remote("local[1]").getOrCreate()
 spark.conf.set("spark.sql.session.timeZone", "UTC")
 spark.conf.set("spark.sql.shuffle.partitions", "3")
 df = spark.createDataFrame(table)
 assert type(df).__module__.startswith("pyspark.sql.connect."), type(df)
-for definition in [sw.Sliding(by="k", on="ts", **columns), sw.Sliding(on="ts", **columns)]:
+timed = {"top": columns["top"], "mean": columns["mean"]}  # in slices of time
+definitions = [sw.Sliding(by="k", on="ts", **columns), sw.Sliding(on="ts", **columns), sw.Sliding(on="ts", **timed)]
+for definition in definitions:
     found = df.transform(definition)
-    assert found.columns == [*table.column_names, *columns], found.columns
+    assert found.columns == [*table.column_names, *definition.columns], found.columns
     found = found.toArrow().sort_by("id").to_pydict()
     expected = definition(table).to_pydict()
-    for name in columns:
+    for name in definition.columns:
         if name in ("mean", "own"):  # sums, which may be added up in another order
             assert np.allclose(found[name], expected[name], rtol=1e-12), name
         else:
