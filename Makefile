@@ -3,6 +3,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.stamp
 EXTRAS := [spark,tables,plots,bench,dev]
+export PYSPARK_PYTHON := $(abspath $(PY))
 PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
