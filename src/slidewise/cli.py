@@ -1,4 +1,4 @@
-"""The command line: `slidewise operators`, `slidewise demo`."""
+"""The command line: `slidewise operators`, `slidewise run`, `slidewise demo`, `slidewise tour`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import slidewise
+from slidewise.errors import SlidewiseError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,13 +20,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     operators.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     operators.set_defaults(run=_operators)
 
-    demo = commands.add_parser("demo", help="watch a window slide, step by step")
-    demo.add_argument("--seconds-per-step", type=_seconds, default=0.0, metavar="S", help="pause after each step")
+    tour = commands.add_parser("tour", help="watch a window slide, step by step")
+    tour.add_argument("--seconds-per-step", type=_seconds, default=0.0, metavar="S", help="pause after each step")
+    tour.set_defaults(run=_tour)
+
+    run = commands.add_parser("run", help="run a job on Spark from a file")
+    run.add_argument("job", metavar="job.toml", help="the job: source, cleaning, definition, sink")
+    run.set_defaults(run=_run)
+
+    demo = commands.add_parser("demo", help="a million events of manufacturing equipment on Spark, with a report")
+    demo.add_argument("file", nargs="?", help="a file of the DEBS 2012 challenge, instead of made events")
+    demo.add_argument("--out", default="slidewise-demo", metavar="FOLDER", help="where all goes (slidewise-demo)")
+    demo.add_argument("--events", type=_count, default=1_000_000, metavar="N", help="how many to make (1000000)")
     demo.set_defaults(run=_demo)
+
+    for command in (run, demo):
+        command.add_argument("--master", metavar="URL", help="Spark's master (the job's own, or local[*])")
+        command.add_argument(
+            "--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="a setting of Spark's"
+        )
+        command.add_argument("--overwrite", action="store_true", help="replace results that are there")
+        command.add_argument("--verbose", action="store_true", help="show Spark's log, and errors in full")
 
     options = parser.parse_args(arguments)
     try:
         options.run(options)
+    except SlidewiseError as error:
+        sys.stderr.write(f"slidewise: {error}\n")
+        return 1
     except BrokenPipeError:
         sys.stderr.close()
     except KeyboardInterrupt:
@@ -55,10 +77,35 @@ def _operators(options: argparse.Namespace) -> None:
         console.print("A wider terminal shows also " + ", ".join(OperatorRow._fields[3:]) + "; so does --markdown.")
 
 
-def _demo(options: argparse.Namespace) -> None:
+def _tour(options: argparse.Namespace) -> None:
     from slidewise.tour import tour
 
     tour(pause=options.seconds_per_step)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from slidewise.pipeline.commands import Settings, run_file
+
+    run_file(options.job, Settings.of(options))
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from slidewise.pipeline.commands import Settings, demo
+
+    demo(options.out, options.file, options.events, Settings.of(options))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"a setting is written key=value, not {text!r}")
+    return name, value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 50_000_000:
+        raise argparse.ArgumentTypeError(f"from 1 to 50000000 events can be made, not {text!r}")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

@@ -13,9 +13,10 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.job import OWN, ROW, Job
+from slidewise.pipeline.order import PLACE, quoted, within_blocks, within_keys
 from slidewise.pipeline.parsing import parsed
 
-_PLACE = ("_file", "_block", "_id")
+_LATE = "out of order"
 
 
 @dataclass
@@ -40,24 +41,26 @@ def clean(spark: Any, job: Job) -> Cleaned:
 
     raw = _placed(spark, job)
     rows = parsed(raw, job.lines) if job.lines is not None else _as_they_are(raw, job)
-    columns = [name for name in rows.columns if name not in (*_PLACE, "reason", "text")]
+    columns = [name for name in rows.columns if name not in (*PLACE, "reason", "text")]
     on = job.definition.on
     sound = F.col("reason").isNull()
-    kept = rows.withColumn("_inside", F.max(F.when(sound, F.col(_quoted(on)))).over(_before(job))).persist()
+    time = F.when(sound, F.col(quoted(on)))
+    rows = rows.withColumn("_time", time)
+    kept = (within_keys(rows, job.definition.by) if job.definition.by else within_blocks(rows)).persist()
     blocks = kept.groupBy("_file", "_block").agg(
         F.count("*").alias("_count"),
         F.min("_id").alias("_first"),
-        F.max(F.when(sound, F.col(_quoted(on)))).alias("_newest"),
+        F.max(time).alias("_newest"),
     )
     told = _with_offsets(spark, blocks.toArrow(), across=not job.definition.by)
     marked = kept.join(F.broadcast(told), ["_file", "_block"]).select(
-        *[F.col(_quoted(name)) for name in columns],
+        *[F.col(quoted(name)) for name in columns],
         *["reason", "text", F.col("_file").alias("file")],
         (F.col("_id") - F.col("_first") + F.col("_lines") + 1).alias("line"),
         (F.col("_id") - F.col("_first") + F.col("_rows") + 1).alias(ROW),
         F.greatest("_inside", "_earlier").alias("newest"),
     )
-    late = sound & F.coalesce(F.col(_quoted(on)) < F.col("newest"), F.lit(False))
+    late = sound & F.coalesce(F.col(quoted(on)) < F.col("newest"), F.lit(False))
     kind = F.when(late, F.lit(_LATE)).otherwise(F.substring_index("reason", ":", 1))
     counts = {row["kind"]: row["count"] for row in marked.groupBy(kind.alias("kind")).count().collect()}
     rows_in = sum(counts.values())
@@ -65,17 +68,14 @@ def clean(spark: Any, job: Job) -> Cleaned:
     late_count = counts.pop(_LATE, 0)
     good = sound & ~late if job.out_of_order == "drop" else sound
     return Cleaned(
-        rows=marked.filter(good).select(*[_quoted(name) for name in columns], ROW),
+        rows=marked.filter(good).select(*[quoted(name) for name in columns], ROW),
         rejected=marked.filter(~sound).select(ROW, "file", "line", "reason", "text"),
-        out_of_order=marked.filter(late).select(ROW, "file", "line", *[_quoted(name) for name in columns], "newest"),
+        out_of_order=marked.filter(late).select(ROW, "file", "line", *[quoted(name) for name in columns], "newest"),
         rows_in=rows_in,
         reasons=dict(sorted(counts.items())),
         late=late_count,
         kept=kept,
     )
-
-
-_LATE = "out of order"
 
 
 def _placed(spark: Any, job: Job) -> Any:
@@ -107,21 +107,12 @@ def _as_they_are(df: Any, job: Job) -> Any:
     from pyspark.sql import functions as F
 
     on = job.definition.on
-    columns = [name for name in df.columns if name not in _PLACE]
+    columns = [name for name in df.columns if name not in PLACE]
     if on not in columns:
         raise SlidewiseError(f"column {on!r} not found; the source has {', '.join(columns)}")
-    reason = F.when(F.col(_quoted(on)).isNull(), F.lit(f"no time: {on} is null"))
-    text = F.when(reason.isNotNull(), F.to_json(F.struct(*[_quoted(name) for name in columns])))
+    reason = F.when(F.col(quoted(on)).isNull(), F.lit(f"no time: {on} is null"))
+    text = F.when(reason.isNotNull(), F.to_json(F.struct(*[quoted(name) for name in columns])))
     return df.select("*", reason.alias("reason"), text.alias("text"))
-
-
-def _before(job: Job) -> Any:
-    """The rows before a row: of its key, in all blocks, or of its block where there are no keys."""
-    from pyspark.sql import Window
-
-    keys = [_quoted(name) for name in job.definition.by]
-    window = Window.partitionBy(*keys).orderBy(*_PLACE) if keys else Window.partitionBy(*_PLACE[:2]).orderBy("_id")
-    return window.rowsBetween(Window.unboundedPreceding, -1)
 
 
 def _with_offsets(spark: Any, blocks: Any, across: bool) -> Any:
@@ -145,7 +136,3 @@ def _with_offsets(spark: Any, blocks: Any, across: bool) -> Any:
         .append_column("_lines", pa.array(lines, pa.int64()))
         .append_column("_earlier", pa.array(earlier, blocks["_newest"].type))
     )
-
-
-def _quoted(name: str | None) -> str:
-    return "`" + str(name).replace("`", "``") + "`"

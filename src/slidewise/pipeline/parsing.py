@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from slidewise.pipeline.layouts import LineColumn, Lines
@@ -9,9 +11,8 @@ from slidewise.pipeline.layouts import LineColumn, Lines
 # ISO 8601 as events carry it; more digits than microseconds are cut off.
 _TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?$"
 _DATE = r"^\d{4}-\d\d-\d\d$"
-_WHOLE = r"^[+-]?\d+$"
 _FLOAT = r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|NaN|Infinity)$"
-_PATTERNS = {"timestamp": _TIME, "date": _DATE, "int": _WHOLE, "bigint": _WHOLE, "double": _FLOAT}
+_PATTERNS = {"timestamp": _TIME, "date": _DATE, "double": _FLOAT}
 _KINDS = {"timestamp": "time", "date": "time", "int": "number", "bigint": "number", "double": "number"}
 
 
@@ -20,15 +21,19 @@ def parsed(df: Any, lines: Lines) -> Any:
     from pyspark.sql import functions as F
 
     others = [F.col(name) for name in df.columns if name != "value"]
-    fields = F.split("value", _as_pattern(lines.separator), -1)
+    # No more is split than is read: a line may have many fields behind those.
+    fields = F.split("value", _as_pattern(lines.separator), max(column.field for column in lines.columns) + 1)
     df = df.select(*others, F.col("value").alias("_value"), fields.alias("_fields"))
-    read = {column: _read(column) for column in lines.columns}
+    # Each value is computed once, before the reasons that look at it.
+    sound = _is_sound(lines).alias("_sound")
+    df = df.select("*", sound, *[_read(column).alias(f"_{at}") for at, column in enumerate(lines.columns)])
     reason = _wrong_line(lines)
-    for column, value in read.items():
-        reason = reason.when(_is_wrong(column, value), _wrong_field(column))
-    df = df.select(*others, "_value", reason.alias("reason"), *[value.alias(c.name) for c, value in read.items()])
+    for at, column in enumerate(lines.columns):
+        reason = reason.when(_is_wrong(column, F.col(f"_{at}")), _wrong_field(column))
+    values = [F.col(f"_{at}").alias(column.name) for at, column in enumerate(lines.columns)]
+    df = df.select(*others, *values, "_value", reason.alias("reason"))
     text = F.when(F.col("reason").isNotNull(), F.make_valid_utf8("_value"))
-    return df.select(*others, *[column.name for column in lines.columns], "reason", text.alias("text"))
+    return df.withColumn("text", text).drop("_value")
 
 
 def _as_pattern(separator: str) -> str:
@@ -41,15 +46,32 @@ def _as_pattern(separator: str) -> str:
 def _wrong_line(lines: Lines) -> Any:
     from pyspark.sql import functions as F
 
-    count = F.size("_fields")
+    count = F.size(F.split("_value", _as_pattern(lines.separator), -1))
     wanted = " or ".join(map(str, lines.fields))
     said = F.concat(F.lit(" line: "), count.cast("string"), F.lit(f" fields instead of {wanted}"))
     return (
         F.when(~F.is_valid_utf8("_value"), F.lit("not UTF-8"))
         .when(F.trim("_value") == "", F.lit("empty line"))
-        .when(count < min(lines.fields), F.concat(F.lit("short"), said))
-        .when(~count.isin(*lines.fields), F.concat(F.lit("long"), said))
+        .when(~F.col("_sound") & _has_more(lines, min(lines.fields)), F.concat(F.lit("long"), said))
+        .when(~F.col("_sound"), F.concat(F.lit("short"), said))
     )
+
+
+def _is_sound(lines: Lines) -> Any:
+    """Whether a line has as many fields as it should; they are counted one by one only where it has not."""
+    found = [_has_more(lines, count - 1) & ~_has_more(lines, count) for count in lines.fields]
+    return reduce(or_, found)
+
+
+def _has_more(lines: Lines, count: int) -> Any:
+    """Whether a line has more than so many fields: its first ones are not all of it."""
+    from pyspark.sql import functions as F
+
+    if count == 0:
+        return F.lit(True)
+    if len(lines.separator) > 1:
+        return F.size(F.split("_value", _as_pattern(lines.separator), -1)) > count
+    return F.octet_length(F.substring_index("_value", lines.separator, count)) < F.octet_length("_value")
 
 
 def _field(column: LineColumn) -> Any:

@@ -1,0 +1,133 @@
+"""`slidewise run` and `slidewise demo`: a job from a file on Spark, with a bar while it runs and a table at the end."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from slidewise.errors import SlidewiseError
+from slidewise.pipeline.demo import write_job
+from slidewise.pipeline.events import write_events
+from slidewise.pipeline.job import Job, check_free, read_job
+from slidewise.pipeline.progress import Stages
+from slidewise.pipeline.report import rows_of, write_report
+from slidewise.pipeline.run import Summary, place, run
+from slidewise.pipeline.session import start
+from slidewise.spark.faults import reason
+
+START, REPORT, MAKE = "start Spark", "report", "make events"
+BROKEN = 60  # of the demonstration's lines
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a job runs."""
+
+    master: str | None = None
+    conf: dict[str, str] = field(default_factory=dict)
+    overwrite: bool = False
+    verbose: bool = False
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Settings:
+        return cls(options.master, dict(options.conf), options.overwrite, options.verbose)
+
+
+def run_file(path: str | Path, settings: Settings, console: Console | None = None) -> Summary:
+    """Run the job that a file describes."""
+    job = read_job(path)
+    check_free(job, settings.overwrite)
+    return _go(job, settings, console or Console(highlight=False), {})
+
+
+def demo(folder: str, file: str | None, events: int, settings: Settings, console: Console | None = None) -> Summary:
+    """Make events, or take a file of them; write the job into the folder, and run it there."""
+    console = console or Console(highlight=False)
+    place_of_all = Path(folder)
+    source = place_of_all / "events.tsv" if file is None else Path(file)
+    if file is not None and not source.is_file():
+        raise SlidewiseError(f"there is no file {source}; leave it out, and events are made")
+    if (place_of_all / "result").exists() and not settings.overwrite:
+        raise SlidewiseError(f"{place_of_all} has results already; give --overwrite, or another --out")
+    place_of_all.mkdir(parents=True, exist_ok=True)
+    seconds: dict[str, float] = {}
+    if file is None:
+        begins = perf_counter()
+        with Stages(console)(MAKE):
+            write_events(source, events, malformed=min(BROKEN, events // 1_000))
+        seconds[MAKE] = perf_counter() - begins
+    job = write_job(place_of_all, source.name if file is None else str(source.resolve()))
+    summary = _go(read_job(job), settings, console, seconds)
+    console.print(f"the job        {job}")
+    return summary
+
+
+def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float]) -> Summary:
+    with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
+        log = None if settings.verbose else Path(folder, "spark.log")
+        stages = Stages(console)
+        spark = None
+        try:
+            begins = perf_counter()
+            with stages(START):
+                spark = stages.spark = start(
+                    settings.master or job.master or "local[*]", {**job.conf, **settings.conf}, log
+                )
+            seconds[START] = perf_counter() - begins
+            summary = run(job, spark, settings.overwrite, stages)
+            summary.seconds = {**seconds, **summary.seconds}
+            if job.report is not None:
+                begins = perf_counter()
+                with stages(REPORT):
+                    write_report(spark, job, summary)
+                summary.seconds[REPORT] = perf_counter() - begins
+        except SlidewiseError:
+            raise
+        except Exception as error:
+            if settings.verbose:
+                raise
+            raise SlidewiseError(_told(error, spark, log)) from error
+        finally:
+            if spark is not None:
+                spark.stop()
+    _show(console, job, summary)
+    return summary
+
+
+def _told(error: Exception, spark: Any, log: Path | None) -> str:
+    """Why a job failed; where Spark did not even start, what its log ends with."""
+    said = reason(error)
+    if spark is None and log is not None and log.exists():
+        last = log.read_text(errors="replace").strip().splitlines()[-3:]
+        said = "\n  ".join([f"Spark did not start: {said}", *last])
+    return f"{said}\n(--verbose shows the whole error, and Spark's log)"
+
+
+def _show(console: Console, job: Job, summary: Summary) -> None:
+    table = Table("rows", "", box=SIMPLE_HEAD, show_footer=False)
+    table.columns[1].justify = "right"
+    for name, count in rows_of(summary):
+        table.add_row(name, count)
+    times = Table("stage", "seconds", box=SIMPLE_HEAD)
+    times.columns[1].justify = "right"
+    for stage, took in summary.seconds.items():
+        times.add_row(stage, f"{took:.1f}")
+    grid = Table.grid(padding=(0, 4))
+    grid.add_row(table, times)
+    console.print(grid)
+    console.print(f"{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written\n")
+    console.print(f"rows           {place(job, 'rows')}", soft_wrap=True)
+    if summary.rejected:
+        console.print(f"rejected       {place(job, 'rejected')}", soft_wrap=True)
+    if summary.out_of_order and not summary.repaired:
+        console.print(f"out of order   {place(job, 'out_of_order')}", soft_wrap=True)
+    if job.report is not None:
+        console.print(f"report         {Path(job.report, 'report.html')}, report.png", soft_wrap=True)

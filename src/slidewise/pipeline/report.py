@@ -1,0 +1,105 @@
+"""A report of a job: one HTML file that needs nothing else, and its picture as PNG."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from slidewise.pipeline.job import Job
+from slidewise.pipeline.picture import draw, window_of
+from slidewise.pipeline.points import Points, points_of
+from slidewise.pipeline.run import Summary, place
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
+h1 { font-size: 1.6em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 2em 0 .5em; }
+p.sub { color: #616e7c; margin-top: .2em; } img { width: 100%; height: auto; }
+table { border-collapse: collapse; } td, th { padding: .25em 1.4em .25em 0; text-align: left; vertical-align: top; }
+th { border-bottom: 1px solid #9aa5b1; font-weight: 600; } td { border-bottom: 1px solid #e4e7eb; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+.side { display: flex; flex-wrap: wrap; gap: 0 4em; } code { font-size: .92em; }
+"""
+
+
+def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
+    """Write `report.html` and `report.png` into the report's folder."""
+    assert job.report is not None
+    folder = Path(job.report)
+    folder.mkdir(parents=True, exist_ok=True)
+    reader = spark.read.format(job.sink_format).options(**job.sink_options)
+    points = points_of(reader.load(place(job, "rows")), job)
+    picture, page = folder / "report.png", folder / "report.html"
+    draw(picture, job, points)
+    page.write_text(html_of(job, summary, points, picture.read_bytes()), encoding="utf-8")
+    return page, picture
+
+
+def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
+    """The page."""
+    source = ", ".join(job.paths)
+    span = f"{_shown(points.times[0])} to {_shown(points.times[-1])}" if points.times else "no rows"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><title>Slidewise report</title>',
+        f"<style>{STYLE}</style></head><body>",
+        f'<h1>Slidewise report</h1><p class="sub">{escape(source)}<br>{escape(span)}</p>',
+        f'<img alt="The signals and their windows over time" src="data:image/png;base64,{b64encode(picture).decode()}">',
+        *_excess(job, points, summary),
+        '<div class="side"><div><h2>Rows</h2>',
+        _table(("", "#rows"), rows_of(summary)),
+        "</div><div><h2>Time by stage</h2>",
+        _table(("stage", "#seconds"), [(stage, f"{took:.1f}") for stage, took in summary.seconds.items()]),
+        f"<p>{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written</p></div></div>",
+        "<h2>Columns</h2>",
+        _table(("column", "operator", "of", "window", "closed"), _columns(job)),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def rows_of(summary: Summary) -> list[tuple[str, str]]:
+    """The counts: what went in, what was dropped and why, what came out."""
+    rows = [("in", f"{summary.rows_in:,}")]
+    rows += [(f"rejected: {reason}", f"{count:,}") for reason, count in summary.rejected.items()]
+    said = "out of order, put in order" if summary.repaired else "out of order, dropped"
+    return [*rows, (said, f"{summary.out_of_order:,}"), ("out", f"{summary.rows_out:,}")]
+
+
+def _excess(job: Job, points: Points, summary: Summary) -> list[str]:
+    if job.threshold is None:
+        return []
+    head = f"<h2>Where relative variation is above {job.threshold:g}</h2>"
+    if not points.excesses:
+        return [head, "<p>Nowhere.</p>"]
+    rows = [
+        (one.column, f"{one.rows:,}", f"{one.rows / summary.rows_out:.2%}", one.first, one.last)
+        + (f"{one.highest:.3f}", one.when)
+        for one in points.excesses
+    ]
+    return [head, _table(("column", "#rows", "#share", "first", "last", "#highest", "when"), rows)]
+
+
+def _columns(job: Job) -> list[tuple[str, ...]]:
+    return [
+        (name, one.operator.name, ", ".join(one.columns), window_of(one), "" if one.window is None else one.window.closed)
+        for name, one in job.definition.columns.items()
+    ]
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    """A table; a heading that begins with # is one of numbers."""
+    numbers = [name.startswith("#") for name in head]
+    marks = [' class="n"' if number else "" for number in numbers]
+    cells = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(head, marks, strict=True))
+    lines = [f"<table><tr>{cells}</tr>"]
+    for row in rows:
+        cells = "".join(f"<td{mark}>{escape(str(cell))}</td>" for cell, mark in zip(row, marks, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def _shown(time: Any) -> str:
+    """A time to the second, which is as fine as a report needs."""
+    return time.isoformat(sep=" ", timespec="seconds") if hasattr(time, "hour") else str(time)
