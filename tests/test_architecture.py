@@ -13,7 +13,20 @@ PACKAGE = Path(slidewise.__file__).parent
 
 # Each room may import from those after it, and from nothing before it.
 ORDER = [
-    *("__main__", "cli", "tour", "sliding", "spark", "live", "tables", "rolling", "compiling", "written", "choosing"),
+    *(
+        "__main__",
+        "cli",
+        "tour",
+        "pipeline",
+        "sliding",
+        "spark",
+        "live",
+        "tables",
+        "rolling",
+        "compiling",
+        "written",
+        "choosing",
+    ),
     *("definition", "kernels", "swag", "operators", "windows", "errors"),
 ]
 

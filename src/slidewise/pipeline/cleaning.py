@@ -1,8 +1,8 @@
 """A source's rows in the order of its files: those that are sound, those that are rejected, those out of order.
 
-Spark reads a file in blocks, in any order. A row's place is its file, its block's start, and its number within the block;
-what came before a block is known once every block has been counted. So rows are numbered, and the newest time before each
-is found, block by block in parallel, and no row passes through the driver.
+Spark reads a file in blocks, in any order. A row's place is its file, its block's start, and its number within the
+block; what came before a block is known once every block has been counted. So rows are numbered, and the newest time
+before each is found, block by block in parallel, and no row passes through the driver.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _with_offsets(spark: Any, blocks: Any, across: bool) -> Any:
     blocks = blocks.sort_by([("_file", "ascending"), ("_block", "ascending")])
     files, counts = blocks["_file"].to_pylist(), blocks["_count"].to_pylist()
     rows = list(accumulate(counts, initial=0))[:-1]
-    began = {file: row for file, row in zip(reversed(files), reversed(rows), strict=True)}
+    began = dict(zip(reversed(files), reversed(rows), strict=True))  # the first of a file stays
     lines = [row - began[file] for file, row in zip(files, rows, strict=True)]
     newest = blocks["_newest"].to_pylist()
     known = [time for time in newest if time is not None]

@@ -6,6 +6,7 @@ about 1.5 % of the rows come later than newer ones. A line has the 56 fields of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,8 @@ def write_events(path: Path, count: int = 1_000_000, seed: int = 2012, malformed
     times = make_times(count, choose)
     signals = make_signals(times, choose)
     order = make_order(count, choose)
-    broken = dict.fromkeys(sorted(choose.choice(count, min(malformed, count), replace=False).tolist()))
-    for number, at in enumerate(broken):
-        broken[at] = number % len(BROKEN)
+    places = sorted(choose.choice(count, min(malformed, count), replace=False).tolist())
+    broken = {at: BROKEN[number % len(BROKEN)] for number, at in enumerate(places)}
     with open(path, "wb") as file:
         for first in range(0, count, CHUNK):
             rows = order[first : first + CHUNK]
@@ -41,7 +41,7 @@ def write_events(path: Path, count: int = 1_000_000, seed: int = 2012, malformed
             done = 0
             for at in [at - first for at in broken if first <= at < first + len(rows)]:
                 file.write(lines[done:at].tobytes())
-                file.write(BROKEN[broken[at + first]](lines[at].tobytes()))
+                file.write(broken[at + first](lines[at].tobytes()))
                 done = at + 1
             file.write(lines[done:].tobytes())
 
@@ -107,7 +107,7 @@ def _text(count: int, text: str) -> Array:
 
 
 # What may happen to a line: cut short, run together with another, a wrong time, a wrong number, lost, or garbled.
-BROKEN = [
+BROKEN: list[Callable[[bytes], bytes]] = [
     lambda line: line[:60] + b"\r\n",
     lambda line: line[:-2] + b"\t" + line[34:],
     lambda line: b"2012-02-30" + line[10:],

@@ -112,13 +112,13 @@ def _definition(written: Written) -> Sliding:
         try:
             arguments_of({"columns": {name: one}})
         except SlidewiseError as error:
-            at = (*keys, "columns", name)
-            written.fail((*at, *_culprit(one, str(error).replace(repr(name), "", 1))), str(error))
+            culprit = _culprit(one, str(error).replace(repr(name), "", 1))
+            written.fail((*keys, "columns", name, *culprit), str(error))
     try:
         definition = Sliding.from_dict(table)
     except SlidewiseError as error:
-        at = next(((*keys, "columns", name) for name in columns if repr(name) in str(error)), keys)
-        written.fail(at, str(error))
+        at = [("columns", name) for name in columns if repr(name) in str(error)]
+        written.fail((*keys, *(at[0] if at else ())), str(error))
     if definition.on is None:
         written.fail(keys, "rows of a Spark table have no order; give the definition a time column: on = 'ts'")
     return definition
@@ -193,17 +193,17 @@ def _check_columns(written: Written, job: Job) -> None:
     """Names that Slidewise adds are free; where the columns are known, all that are read are there."""
     for name in job.definition.columns:
         if name in OWN:
-            written.fail(("definition", "columns", name), f"{name!r} is a column that the pipeline adds; choose another")
+            written.fail(("definition", "columns", name), f"the pipeline adds a column {name!r}; choose another name")
     if job.lines is None:
         return
     names = [column.name for column in job.lines.columns]
     for name in names:
         if name in OWN or name.startswith("_"):
-            written.fail(("lines", "columns", name), f"{name!r} is a column that the pipeline adds; choose another")
+            written.fail(("lines", "columns", name), f"{name!r} is a name of the pipeline's own; choose another")
     try:
         check_names(job.definition, names, "line")
     except SlidewiseError as error:
-        at = ("definition",)
+        at: tuple[str, ...] = ("definition",)
         for name, one in job.definition.columns.items():
             if any(repr(read) in str(error) for read in (*one.columns, one.condition) if read not in names):
                 at = ("definition", "columns", name)

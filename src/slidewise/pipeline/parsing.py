@@ -17,7 +17,7 @@ _KINDS = {"timestamp": "time", "date": "time", "int": "number", "bigint": "numbe
 
 
 def parsed(df: Any, lines: Lines) -> Any:
-    """The DataFrame's `value` as the layout's columns, with a `reason` where it breaks the layout, and its `text` then."""
+    """The DataFrame's `value` as the layout's columns; where it breaks the layout, the `reason`, and its `text`."""
     from pyspark.sql import functions as F
 
     others = [F.col(name) for name in df.columns if name != "value"]

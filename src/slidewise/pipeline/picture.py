@@ -74,9 +74,8 @@ def _panel(axis: Any, job: Job, points: Points, signal: str, operators: Any, win
         highest = values if highest is None else [max(a, b) for a, b in zip(highest, values, strict=True)]
     if operators is CHANGE and job.threshold is not None and highest is not None:
         above = [value > job.threshold for value in highest]
-        axis.fill_between(
-            points.times, 0, 1, where=above, step="mid", transform=axis.get_xaxis_transform(), color="#d64545", alpha=0.13
-        )
+        across = axis.get_xaxis_transform()
+        axis.fill_between(points.times, 0, 1, where=above, transform=across, color="#d64545", alpha=0.13, linewidth=0)
         axis.axhline(job.threshold, color="#d64545", linewidth=1, linestyle="--")
         axis.set_ylim(bottom=0)
 

@@ -75,7 +75,7 @@ def points_of(df: Any, job: Job) -> Points:
         return points
     width = max((end - begin) / POINTS, 1e-9)
     bucket = F.least(F.floor((number - begin) / width), F.lit(POINTS - 1))
-    wanted = {}
+    wanted: dict[str, Any] = {}
     for signal in signals_of(job):
         wanted |= {f"{signal} low": F.min(quoted(signal)), f"{signal} high": F.max(quoted(signal))}
         for name, one in of_signal(job, signal, LEVEL + SPREAD + CHANGE).items():
@@ -118,15 +118,21 @@ def _excesses(df: Any, job: Job) -> list[Excess]:
     names = [name for name, one in job.definition.columns.items() if one.operator.name in CHANGE]
     if job.threshold is None or not names:
         return []
-    # As text to the second, in the session's zone; numbers stay whole.
-    time = F.col(quoted(job.definition.on)).cast("string")
-    time = F.regexp_replace(time, r"(:\d\d)\.\d+$", "$1")
+    time = F.col(quoted(job.definition.on))
     asked = []
     for at, name in enumerate(names):
         column = F.col(quoted(name))
         above = F.when(column > job.threshold, time)
-        parts = [F.count(above), F.min(above), F.max(above), F.max(column), F.max_by(time, column)]
+        whens = [_told(part) for part in (F.min(above), F.max(above), F.max_by(time, column))]
+        parts = [F.count(above), whens[0], whens[1], F.max(column), whens[2]]
         asked += [part.alias(f"{at}_{number}") for number, part in enumerate(parts)]
     row = df.agg(*asked).first()
     found = [Excess(name, *(row[f"{at}_{number}"] for number in range(5))) for at, name in enumerate(names)]
     return [one for one in found if one.rows]
+
+
+def _told(time: Any) -> Any:
+    """A time as text, to the second and in the session's zone; a number as it is."""
+    from pyspark.sql import functions as F
+
+    return F.regexp_replace(time.cast("string"), r"(:\d\d)\.\d+$", "$1")

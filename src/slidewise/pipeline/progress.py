@@ -25,7 +25,12 @@ class Stages:
         if not self.console.is_terminal:
             yield
             return
-        columns = (SpinnerColumn(finished_text="✓"), TextColumn("{task.description:<24}"), BarColumn(), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description:<24}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=self.console) as progress:
             task = progress.add_task(name, total=None)
             stop = Event()

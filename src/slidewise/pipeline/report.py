@@ -45,7 +45,7 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
         '<html lang="en"><head><meta charset="utf-8"><title>Slidewise report</title>',
         f"<style>{STYLE}</style></head><body>",
         f'<h1>Slidewise report</h1><p class="sub">{escape(source)}<br>{escape(span)}</p>',
-        f'<img alt="The signals and their windows over time" src="data:image/png;base64,{b64encode(picture).decode()}">',
+        f'<img alt="The signals and their windows" src="data:image/png;base64,{b64encode(picture).decode()}">',
         *_excess(job, points, summary),
         '<div class="side"><div><h2>Rows</h2>',
         _table(("", "#rows"), rows_of(summary)),
@@ -73,19 +73,19 @@ def _excess(job: Job, points: Points, summary: Summary) -> list[str]:
     head = f"<h2>Where relative variation is above {job.threshold:g}</h2>"
     if not points.excesses:
         return [head, "<p>Nowhere.</p>"]
-    rows = [
-        (one.column, f"{one.rows:,}", f"{one.rows / summary.rows_out:.2%}", one.first, one.last)
-        + (f"{one.highest:.3f}", one.when)
-        for one in points.excesses
-    ]
+    rows = []
+    for one in points.excesses:
+        share = f"{one.rows / summary.rows_out:.2%}"
+        rows.append((one.column, f"{one.rows:,}", share, one.first, one.last, f"{one.highest:.3f}", one.when))
     return [head, _table(("column", "#rows", "#share", "first", "last", "#highest", "when"), rows)]
 
 
 def _columns(job: Job) -> list[tuple[str, ...]]:
-    return [
-        (name, one.operator.name, ", ".join(one.columns), window_of(one), "" if one.window is None else one.window.closed)
-        for name, one in job.definition.columns.items()
-    ]
+    rows: list[tuple[str, ...]] = []
+    for name, one in job.definition.columns.items():
+        closed = "" if one.window is None else one.window.closed
+        rows.append((name, one.operator.name, ", ".join(one.columns), window_of(one), closed))
+    return rows
 
 
 def _table(head: tuple[str, ...], rows: list[Any]) -> str:

@@ -17,6 +17,7 @@ from slidewise.spark.java import provide
 PLAIN = {
     "spark.app.name": "slidewise",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -25,6 +26,7 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "8",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # what is parsed is kept, as fast as can be
 }
 
 

@@ -67,13 +67,13 @@ class Written:
         """The table under the keys, with no other names in it than the known ones; empty where it is not there."""
         found: Any = self.data
         for key in keys:
+            if needed and key not in found:
+                self.fail(keys, f"the job has no [{'.'.join(keys)}]; add that table")
             found = found.get(key, {})
             if not isinstance(found, Mapping):
                 self.fail(keys, f"{'.'.join(keys)} is a table, not {found!r}")
-        if needed and not found:
-            self.fail(keys, f"the job has no [{'.'.join(keys)}]; add that table")
-        for name in found if known is not None else ():
-            if name not in known:
+        for name in found:
+            if known is not None and name not in known:
                 where = f"[{'.'.join(keys)}]" if keys else "a job"
                 has = ", ".join(known)
                 self.fail((*keys, name), f"{where} has no {name!r}; it has {has}{did_you_mean(name, known)}")

