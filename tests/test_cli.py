@@ -40,8 +40,8 @@ def test_the_tour_shows_every_step_with_the_right_answers() -> None:
         assert int(calls) <= 6
 
 
-def test_demo_runs_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
+def test_the_tour_runs_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tour"]) == 0
     assert "maxcount" in capsys.readouterr().out
 
 
@@ -61,7 +61,14 @@ def test_python_dash_m() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["--version"], 0), (["--help"], 0), ([], 2), (["opertors"], 2), (["demo", "--seconds-per-step", "-1"], 2)],
+    [
+        (["--version"], 0),
+        (["--help"], 0),
+        ([], 2),
+        (["opertors"], 2),
+        (["tour", "--seconds-per-step", "-1"], 2),
+        (["demo", "--events", "0"], 2),
+    ],
 )
 def test_help_and_mistakes(arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:

