@@ -21,6 +21,7 @@ pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 from pyspark.sql import SparkSession  # noqa: E402
 
 import slidewise as sw  # noqa: E402
+from slidewise.cli import main  # noqa: E402
 from slidewise.pipeline.cleaning import clean  # noqa: E402
 from slidewise.pipeline.events import write_events  # noqa: E402
 from slidewise.pipeline.job import Job, read_job  # noqa: E402
@@ -137,7 +138,7 @@ def passed_over(files: list[Path], key: int | None = None) -> tuple[list[int], l
     return kept, late
 
 
-@pytest.mark.parametrize(("count", "block"), [(1, 10**9), (1, 100_000), (3, 61_000), (5, 10**9)])
+@pytest.mark.parametrize(("count", "block"), [(1, 100_000), (3, 61_000)])
 def test_rows_out_of_order_are_those_of_one_pass_over_the_files(
     spark: SparkSession, tmp_path: Path, count: int, block: int
 ) -> None:
@@ -255,34 +256,27 @@ def test_an_empty_source(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_an_error_of_the_workers_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
-    large = sw.operator(name="large", identity=0, lift=_too_large, combine=lambda a, b: a + b)
-    (tmp_path / "x.json").write_text('{"t": 1, "x": 1}\n')
-    job = Job(sw.Sliding(on="t", a=large("x").over(5)), (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json")
-    with pytest.raises(Exception) as failed:  # noqa: PT011
+    (tmp_path / "x.json").write_text('{"t": 1, "x": 4611686018427387904}\n' * 2)
+    definition = sw.Sliding(on="t", a=sw.sum("x").over(5))
+    job = Job(definition, (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json", schema="t int, x bigint")
+    with pytest.raises(pyspark.errors.PySparkException) as failed:
         run(job, spark)
-    said = reason(failed.value)
-    assert "too large" in said
-    assert "\n\tat " not in said
-    assert len(said) < 400
+    assert re.fullmatch(r"[^\n]*does not fit into a 64-bit integer[^\n]*", reason(failed.value))
+    assert not reason(failed.value).startswith("slidewise.")
 
 
-def _too_large(x: int) -> int:
-    raise ValueError("too large")
-
-
-def test_the_demonstration(tmp_path: Path) -> None:
+def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As a user starts it: a process of its own, with a Spark of its own."""
-    command = [sys.executable, "-m", "slidewise", "demo", "--out", str(tmp_path / "demo"), "--events", "5000"]
+    command = [sys.executable, "-m", "slidewise", "demo", "--out", str(tmp_path / "demo"), "--events", "2000"]
     settings = ["--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=2"]
     environment = {**os.environ, "COLUMNS": "100"}
     done = subprocess.run([*command, *settings], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert re.search(r"in +5,000 ", done.stdout)
+    assert re.search(r"in +2,000 ", done.stdout)
     assert "report.html" in done.stdout
     result = tmp_path / "demo" / "result"
     assert len(pq.read_schema(next((result / "rows").glob("*.parquet")))) == 6 + 36
     assert (result / "report.png").exists()
-    again = subprocess.run([*command, *settings], capture_output=True, text=True, check=False, env=environment)
-    assert again.returncode == 1
-    assert "has results already; give --overwrite" in again.stderr
+    assert main(command[3:]) == 1
+    assert "has results already; give --overwrite" in capsys.readouterr().err
