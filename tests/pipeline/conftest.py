@@ -1,4 +1,4 @@
-"""One Spark session for the tests of a module."""
+"""The Spark session of a test run: the one that the other tests of Spark use, where they have started it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slidewise.errors import SlidewiseError
 from slidewise.spark.java import provide
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
@@ -26,6 +26,7 @@ def spark() -> Iterator[Any]:
         SparkSession.builder.master("local[2]")
         .appName("slidewise tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.bindAddress", "127.0.0.1")
