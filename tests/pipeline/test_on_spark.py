@@ -263,6 +263,7 @@ def test_an_error_of_the_workers_is_one_sentence(spark: SparkSession, tmp_path: 
         run(job, spark)
     assert re.fullmatch(r"[^\n]*does not fit into a 64-bit integer[^\n]*", reason(failed.value))
     assert not reason(failed.value).startswith("slidewise.")
+    assert not Path(job.sink, "rows").exists(), "nothing stands in the way of the next run"
 
 
 def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

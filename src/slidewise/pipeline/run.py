@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -102,9 +103,16 @@ def _read(spark: Any, job: Job, part: str) -> Any:
 
 
 def _write(job: Job, df: Any, part: str, overwrite: bool) -> None:
+    folder = Path(place(job, part))
+    was_there = folder.exists()
     writer = df.write.mode("overwrite" if overwrite else "errorifexists").format(job.sink_format)
-    writer.options(**job.sink_options).save(place(job, part))
-    _name_plainly(Path(place(job, part)))
+    try:
+        writer.options(**job.sink_options).save(place(job, part))
+    except Exception:
+        if not was_there and "://" not in job.sink:
+            shutil.rmtree(folder, ignore_errors=True)  # half a table stands in the way of the next run
+        raise
+    _name_plainly(folder)
 
 
 _NAME = re.compile(r"^(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:[-.]c000)?(.*)$")
