@@ -1,5 +1,10 @@
-"""Settings for all tests: no deadlines, since machines differ, failures that can be replayed, and one Spark."""
+"""Settings for all tests: no deadlines, since machines differ, failures that can be replayed, and one Spark session."""
 
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -29,3 +34,47 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
             return "spark" if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
 
     return OneSpark(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one Spark session of a test run."""
+    try:
+        provide()
+    except SlidewiseError as none:
+        pytest.skip(str(none))
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("slidewise tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def conf(spark: Any) -> Iterator[Any]:
+    """Settings of Spark for one test: `conf({"spark.sql.shuffle.partitions": "5"})`."""
+    before: dict[str, Any] = {}
+
+    def put(settings: dict[str, str]) -> None:
+        for name, value in settings.items():
+            before.setdefault(name, spark.conf.get(name, None))
+            spark.conf.set(name, value)
+
+    yield put
+    for name, value in before.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,27 +15,27 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+pytest.importorskip("pyspark", reason="pyspark is not installed")
 
-from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from spark_data import QUIET
 
-import slidewise as sw  # noqa: E402
-from slidewise.cli import main  # noqa: E402
-from slidewise.pipeline.cleaning import clean  # noqa: E402
-from slidewise.pipeline.events import write_events  # noqa: E402
-from slidewise.pipeline.job import Job, read_job  # noqa: E402
-from slidewise.pipeline.layouts import DEBS2012, LineColumn, Lines  # noqa: E402
-from slidewise.pipeline.report import write_report  # noqa: E402
-from slidewise.pipeline.run import STAGES, run  # noqa: E402
-from slidewise.pipeline.toml import JobError  # noqa: E402
-from slidewise.spark.faults import reason  # noqa: E402
+import slidewise as sw
+from slidewise.cli import main
+from slidewise.pipeline.cleaning import clean
+from slidewise.pipeline.events import write_events
+from slidewise.pipeline.job import Job, read_job
+from slidewise.pipeline.layouts import DEBS2012, LineColumn, Lines
+from slidewise.pipeline.report import write_report
+from slidewise.pipeline.run import STAGES, run
+from slidewise.pipeline.toml import JobError
+from slidewise.spark.faults import reason
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "data" / "debs2012_small.tsv"
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"
-)
+pytestmark = QUIET
 SWING = sw.Sliding(
     on="ts",
     both=sw.relative_variation("mf01").over("1 second", closed="both"),
@@ -51,23 +50,15 @@ def read(folder: Path | str, part: str) -> list[dict[str, Any]]:
     return rows
 
 
-def in_blocks(spark: SparkSession, size: int) -> None:
+def blocks_of(size: int) -> dict[str, str]:
     """Let Spark cut files into blocks of so many bytes, several to a task."""
-    spark.conf.set("spark.sql.files.maxPartitionBytes", str(size))
-    spark.conf.set("spark.sql.files.openCostInBytes", "1")
-
-
-@pytest.fixture(autouse=True)
-def plain_blocks(spark: SparkSession) -> Iterator[None]:
-    yield
-    spark.conf.unset("spark.sql.files.maxPartitionBytes")
-    spark.conf.unset("spark.sql.files.openCostInBytes")
+    return {"spark.sql.files.maxPartitionBytes": str(size), "spark.sql.files.openCostInBytes": "1"}
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real data is not beside this checkout")
-def test_known_answers_of_real_events(spark: SparkSession, tmp_path: Path) -> None:
+def test_known_answers_of_real_events(spark: SparkSession, conf: Any, tmp_path: Path) -> None:
     """The sum over all rows of (max - min) / max of mf01, computed from scratch elsewhere, at Spark's microseconds."""
-    in_blocks(spark, 900_000)
+    conf(blocks_of(900_000))
     job = Job(SWING, (str(REAL),), str(tmp_path), lines=DEBS2012)
     done = run(job, spark)
     assert (done.rows_in, done.rows_out, done.rejected, done.out_of_order) == (17_000, 17_000, {}, 0)
@@ -140,7 +131,7 @@ def passed_over(files: list[Path], key: int | None = None) -> tuple[list[int], l
 
 @pytest.mark.parametrize(("count", "block"), [(1, None), (3, 61_000)])
 def test_rows_out_of_order_are_those_of_one_pass_over_the_files(
-    spark: SparkSession, tmp_path: Path, count: int, block: int | None
+    spark: SparkSession, conf: Any, tmp_path: Path, count: int, block: int | None
 ) -> None:
     files = [tmp_path / f"events-{at}.tsv" for at in range(count)]
     for at, file in enumerate(files):
@@ -149,7 +140,7 @@ def test_rows_out_of_order_are_those_of_one_pass_over_the_files(
     kept, late = passed_over(files)
     lines = files[0].read_bytes().splitlines(keepends=True)
     # By default a block begins with a row out of order, which only the block before it can show.
-    in_blocks(spark, block or sum(map(len, lines[: late[2] - 1])) - 1)
+    conf(blocks_of(block or sum(map(len, lines[: late[2] - 1])) - 1))
     cleaned = clean(spark, job)
     try:
         assert sorted(row["row"] for row in cleaned.rows.select("row").collect()) == kept
@@ -163,12 +154,12 @@ def test_rows_out_of_order_are_those_of_one_pass_over_the_files(
         cleaned.release()
 
 
-def test_with_keys_order_is_judged_within_a_key(spark: SparkSession, tmp_path: Path) -> None:
+def test_with_keys_order_is_judged_within_a_key(spark: SparkSession, conf: Any, tmp_path: Path) -> None:
     write_events(tmp_path / "events.tsv", 3_000, seed=3)
     lines = [line.split("\t") for line in (tmp_path / "events.tsv").read_text().splitlines()]
     keyed = ["\t".join([*fields[:2], str(int(fields[1]) % 3), *fields[3:]]) for fields in lines]
     (tmp_path / "events.tsv").write_text("\n".join(keyed) + "\n")
-    in_blocks(spark, 100_000)
+    conf(blocks_of(100_000))
     definition = sw.Sliding(by="mf01", on="ts", top=sw.max("mf02").over("1 second"))
     job = Job(definition, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012)
     kept, late = passed_over([tmp_path / "events.tsv"], key=2)
@@ -183,9 +174,9 @@ def files_of(folder: str) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
-def test_twice_gives_the_same_files_and_none_is_overwritten(spark: SparkSession, tmp_path: Path) -> None:
+def test_twice_gives_the_same_files_and_none_is_overwritten(spark: SparkSession, conf: Any, tmp_path: Path) -> None:
     write_events(tmp_path / "events.tsv", 5_000, malformed=12)
-    in_blocks(spark, 300_000)
+    conf(blocks_of(300_000))
     job = Job(SWING, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012)
     first = run(job, spark)
     once = files_of(job.sink)
@@ -260,7 +251,7 @@ def test_an_error_of_the_workers_is_one_sentence(spark: SparkSession, tmp_path: 
     (tmp_path / "x.json").write_text('{"t": 1, "x": 4611686018427387904}\n' * 2)
     definition = sw.Sliding(on="t", a=sw.sum("x").over(5))
     job = Job(definition, (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json", schema="t int, x bigint")
-    with pytest.raises(pyspark.errors.PySparkException) as failed:
+    with pytest.raises(PySparkException) as failed:
         run(job, spark)
     assert re.fullmatch(r"[^\n]*does not fit into a 64-bit integer[^\n]*", reason(failed.value))
     assert not reason(failed.value).startswith("slidewise.")
