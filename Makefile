@@ -30,10 +30,11 @@ format: $(STAMP)-dev ## Rewrite the code in the project's style
 	@$(PY) -m ruff check -q --fix --exit-zero .
 	@$(PY) -m ruff format .
 
-bench: $(STAMP)-bench ## Measure events, definitions and whole arrays against other engines (some 30 minutes)
+bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark against other engines (over an hour)
 	@$(PY) benchmarks/per_event.py
 	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
+	@$(PY) benchmarks/spark_batch.py
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -56,7 +57,7 @@ $(STAMP)-demo: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and Spark (some minutes),[spark$(comma)plots],base demo,$(JAVA))
 
 $(STAMP)-bench: $(STAMP)-venv pyproject.toml constraints.txt
-	$(call install,Slidewise and what its benchmarks need,[bench],base bench)
+	$(call install,Slidewise and what its benchmarks need,[bench$(comma)spark],base bench,$(JAVA))
 
 $(STAMP)-all: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and all its extras (some minutes),$(EXTRAS),base demo dev bench all,$(JAVA))
