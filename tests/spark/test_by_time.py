@@ -124,7 +124,9 @@ def test_explain_says_what_auto_decided(spark: SparkSession) -> None:
     assert text.startswith("on Spark: parallel='by_time', for there are no keys")
     assert "slices of time are 2.24 minutes long" in text
     mixed = sw.Sliding(on="ts", a=sw.count().over("1s"), b=sw.count().over(rows=2))
-    assert "all rows go through one task" in str(mixed.explain(df))
+    assert "all rows go to one task" in str(mixed.explain(df))
+    long = sw.Sliding(on="id", a=sw.count().over(2**61))
+    assert long.explain(df).spark.parallel == "by_key"
     assert "no shuffle" in str(HEALTH.explain(df, presorted=True))
     assert HEALTH.explain().spark is None
     with pytest.raises(sw.SlidewiseError, match="'kk' not found"):

@@ -36,6 +36,12 @@ def test_mistakes_are_found_before_anything_runs(spark: SparkSession, definition
         spark.createDataFrame(events(10)).transform(definition)
 
 
+def test_keys_in_which_different_texts_are_equal_are_refused(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT 'a' COLLATE UTF8_LCASE AS k, id AS t FROM range(3)")
+    with pytest.raises(sw.SlidewiseError, match="in which different texts are equal; make it plain"):
+        rows.transform(sw.Sliding(by="k", on="t", n=sw.count().over(1)))
+
+
 ROWS = """
 SELECT IF(id < 90000, 'a', 'b') AS machine, TIMESTAMP'2024-03-01' + make_dt_interval(0, 0, 0, id) AS ts,
        IF(id IN (95000, 95003), 4611686018427387904L, 1L) AS x FROM range(100000)
@@ -110,6 +116,6 @@ def test_workers_without_slidewise_say_what_to_set(
 
     from slidewise.spark.batch import _task, result_schema
 
-    task = _task(definition, None, False, False)
+    task = _task(definition, {}, None, False, False)
     with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON, or spark.pyspark.python"):
         df.mapInArrow(first, result_schema(definition, df.schema)).collect()

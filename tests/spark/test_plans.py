@@ -145,3 +145,25 @@ def test_presorted_rows_are_verified(spark: SparkSession, order: list[Any], mess
     wrong = spark.createDataFrame(events(300).sort_by(order)).coalesce(1)
     with pytest.raises(Exception, match=message):
         wrong.transform(HEALTH, presorted=True).collect()
+
+
+@pytest.mark.parametrize("window", [{"rows": 2}, {"last": 3}, {"last": "all"}], ids=str)
+@pytest.mark.parametrize("late", [4, 69_999, 70_001])
+def test_times_that_run_backwards_are_found_wherever_batches_end(
+    spark: SparkSession, window: dict[str, Any], late: int
+) -> None:
+    count = sw.count().over(**window) if "rows" in window else sw.count().over(window["last"])
+    rows = spark.range(0, 70_001, 1, 1).selectExpr("1 AS k", "id AS t").union(spark.sql(f"SELECT 1, {late}L"))
+    found = rows.coalesce(1).transform(sw.Sliding(by="k", on="t", n=count), presorted=True)
+    if late > 70_000:
+        assert len(found.collect()) == 70_002
+    else:
+        with pytest.raises(Exception, match=f"k=1, t={late} comes after t=70000"):
+            found.collect()
+
+
+def test_presorted_rows_without_keys_are_in_one_partition(spark: SparkSession) -> None:
+    definition = sw.Sliding(on="id", n=sw.count().over("all"))
+    with pytest.raises(Exception, match="they are in several partitions"):
+        spark.range(0, 6, 1, 2).transform(definition, presorted=True).collect()
+    assert [row.n for row in spark.range(0, 6, 1, 1).transform(definition, presorted=True).collect()] == [*range(1, 7)]

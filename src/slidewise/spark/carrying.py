@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
+from slidewise.errors import InputError, OperatorFailedError
 from slidewise.kernels.series import read
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark.answering import answer
 from slidewise.spark.blame import fault, said
 from slidewise.spark.slices import COPY, HIDDEN
-from slidewise.spark.sorted_rows import SortedRows, check_keys, check_times, codes_of, named
+from slidewise.spark.sorted_rows import SortedRows, check_keys, check_order, check_times, codes_of, named
 from slidewise.tables.evaluate import time_column
 
 Array = Any
@@ -71,8 +72,7 @@ class Carrying:
             self._held = None
             return None
         codes, goes_on = codes_of(self._definition, table, self._key)
-        if self._verify:
-            self._check_keys(table, codes, goes_on)
+        self._check_order(table, codes, goes_on)
         decided = len(table) if end or not self._timed else self._decided(table, codes)
         rest = table.slice(decided)
         if decided:
@@ -81,15 +81,17 @@ class Carrying:
         self._held = rest if len(rest) else None
         return table if decided and len(table) else None
 
-    def _check_keys(self, table: Any, codes: Array, goes_on: bool) -> None:
+    def _check_order(self, table: Any, codes: Array, goes_on: bool) -> None:
+        """Times never run backwards in a key, from the row before the table on; nor keys, where that is to be seen."""
         import pyarrow as pa
 
+        definition = self._definition
         if self._key is not None:
-            first = 0 if goes_on else 1
-            names = [*self._definition.by, *([self._definition.on] if self._definition.on else [])]
-            table = pa.concat_tables([self._key.select(names), table.select(names)])
-            codes = np.concatenate([[0], codes + first])
-        check_keys(self._definition, table, codes)
+            table = pa.concat_tables([self._key, table.select(self._key.column_names)])
+            codes = np.concatenate([[0], codes + (0 if goes_on else 1)])
+        check_order(definition, table, codes, self._hidden)
+        if self._verify:
+            check_keys(definition, table, codes)
 
     def _decided(self, table: Any, codes: Array) -> int:
         """How many rows come before those of the newest key and time."""
@@ -102,7 +104,6 @@ class Carrying:
     def _answered(self, table: Any, codes: Array, goes_on: bool) -> Any:
         silent = table.column(COPY).to_numpy() > 0 if self._hidden else None
         rows = SortedRows(table, self._definition, codes, silent)
-        rows.check_order(self._hidden)
         old = self._kept if goes_on else [None] * len(self._specs)
         numbers = self._numbers(codes, self._rows if goes_on else 0)
         times = self._places(rows) if self._timed else None
@@ -182,20 +183,52 @@ def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:
         yield found
 
 
+def with_types(table: Any, kinds: dict[str, Any]) -> Any:
+    """The table with its answers in the types that were announced: those of one batch may all be null, say."""
+    import pyarrow as pa
+
+    for name, kind in kinds.items():
+        answers = table.column(name)
+        if answers.type == kind:
+            continue
+        try:
+            table = table.set_column(table.column_names.index(name), name, answers.cast(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise OperatorFailedError(
+                f"column {name!r}: the operator answers with {answers.type} here, and with {kind} for a sample row; "
+                f"let `lower` always answer with one type ({error})"
+            ) from error
+    return table
+
+
 def numbered(names: list[str]) -> list[str]:
     """Names that are nothing but different."""
     return [f"column {i}" for i in range(len(names))]
 
 
 def batches_of(
-    definition: Definition, names: list[str] | None, sliced: bool, verify: bool, batches: Iterable[Any]
+    definition: Definition,
+    kinds: dict[str, Any],
+    names: list[str] | None,
+    sliced: bool,
+    verify: bool,
+    partition: int,
+    batches: Iterable[Any],
 ) -> Iterator[Any]:
-    """The same for record batches, as a task of Spark has them; with `names`, columns come and go under numbers."""
+    """The same for record batches, as a task of Spark has them, with answers of these types.
+
+    With `names`, columns come and go under numbers.
+    """
     import pyarrow as pa
 
-    tables = (pa.Table.from_batches([batch]) for batch in batches)
+    tables = (pa.Table.from_batches([batch]) for batch in batches if len(batch))
+    if verify and partition and not definition.by:
+        if next(tables, None) is None:
+            return
+        raise InputError("rows without keys belong together, but they are in several partitions; coalesce(1) them")
     if names is not None:
         tables = (table.rename_columns(names) for table in tables)
     for table in carried(Carrying(definition, sliced, verify), tables):
-        found = table if names is None else table.rename_columns(numbered(table.column_names))
+        found = with_types(table, kinds)
+        found = found if names is None else found.rename_columns(numbered(found.column_names))
         yield from found.combine_chunks().to_batches()

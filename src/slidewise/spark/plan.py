@@ -18,6 +18,7 @@ class Plan(NamedTuple):
     why: str
     slices: Slices | None = None
     presorted: bool = False
+    one_task: bool = False
 
     def __str__(self) -> str:
         if self.presorted:
@@ -27,6 +28,8 @@ class Plan(NamedTuple):
                 "one shuffle by the hash of the slice and the keys, and one sort; slices of time are "
                 f"{self.slices} long, and each also gets the rows of one window before it"
             )
+        elif self.one_task:
+            how = "all rows go to one task and are sorted there"
         else:
             how = "one shuffle by the hash of the keys, and one sort"
         return f"parallel={self.parallel!r}, for {self.why}\n    {how}"
@@ -54,12 +57,15 @@ def planned(definition: Definition, schema: Any, parallel: str = "auto", presort
             )
         return Plan(parallel, "you asked for it", _slices(definition, schema))
     if parallel == "by_key":
-        return Plan(parallel, "you asked for it")
+        return Plan(parallel, "you asked for it", one_task=not definition.by)
     if definition.by:
         return Plan("by_key", "there are keys; where they are few or one is far larger than others, ask for 'by_time'")
     if kept is not None:
-        return Plan("by_key", f"time cannot be cut: {kept}; without keys, all rows go through one task")
-    return Plan("by_time", "there are no keys", _slices(definition, schema))
+        return Plan("by_key", f"time cannot be cut: {kept}", one_task=True)
+    try:
+        return Plan("by_time", "there are no keys", _slices(definition, schema))
+    except SlidewiseError as error:
+        return Plan("by_key", f"time cannot be cut: {error}", one_task=True)
 
 
 def _slices(definition: Definition, schema: Any) -> Slices:

@@ -82,7 +82,7 @@ def slices_of(definition: Definition, kind: str) -> Slices:
     longest = -int(-longest // 1)  # the whole number above
     length = 1 << (WINDOWS * longest - 1).bit_length()
     if length.bit_length() > 62:
-        raise SlidewiseError(f"a window of {longest} is too long to cut time into slices; use parallel='by_key'")
+        raise SlidewiseError(f"a window of {longest:g} is too long to cut time into slices; use parallel='by_key'")
     return Slices(kind, longest, length)
 
 

@@ -44,26 +44,22 @@ class SortedRows:
         silent = None if self.silent is None else self.silent[:count]
         return SortedRows(self.table.slice(0, count), self._definition, self.codes[:count], silent)
 
-    def check_order(self, hidden: Sequence[str]) -> None:
-        """Times never run backwards within a key."""
-        if self.times is None:
-            return
-        times = self.times.data
-        wrong = (self.codes[1:] == self.codes[:-1]) & (times[1:] < times[:-1])
-        if wrong.any():
-            at = int(wrong.argmax())
-            on = self._definition.on
-            earlier = self.table.column(on)[at].as_py()
-            raise TimeOrderError(
-                f"rows are not sorted by key and time: {named(self._definition, self.table, at + 1, hidden)} comes "
-                f"after {on}={earlier}; sort, or leave out presorted="
-            )
-
 
 def check_times(definition: Definition, table: Any, hidden: Sequence[str]) -> None:
     """Every row has a time; nulls come first in their key, so the first one tells whose they are."""
+    import pyarrow as pa
+
     on = definition.on
-    if on is None or not table.column(on).null_count:
+    if on is None:
+        return
+    if pa.types.is_floating(table.column(on).type):
+        odd = ~np.isfinite(table.column(on).fill_null(0).to_numpy())
+        if odd.any():
+            raise InputError(
+                f"the time {on!r} is not finite in {odd.sum()} of {len(odd)} rows, first at "
+                f"{named(definition, table, int(odd.argmax()), hidden)}; leave these rows out"
+            )
+    if not table.column(on).null_count:
         return
     null = table.column(on).is_null().to_numpy()
     whose = named(definition, table, int(null.argmax()), (*hidden, on))
@@ -71,6 +67,21 @@ def check_times(definition: Definition, table: Any, hidden: Sequence[str]) -> No
         f"the time {on!r} is null in {null.sum()} of {len(null)} rows{f', first under {whose}' if whose else ''}; "
         "fill these in or leave them out"
     )
+
+
+def check_order(definition: Definition, table: Any, codes: Array, hidden: Sequence[str]) -> None:
+    """Times never run backwards within a key."""
+    on = definition.on
+    if on is None:
+        return
+    times = time_column(on, read(table.column(on), repr(on))).data
+    wrong = (codes[1:] == codes[:-1]) & (times[1:] < times[:-1])
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise TimeOrderError(
+            f"rows are not sorted by key and time: {named(definition, table, at + 1, hidden)} comes after "
+            f"{on}={table.column(on)[at].as_py()}; sort, or leave out presorted="
+        )
 
 
 def check_keys(definition: Definition, table: Any, codes: Array) -> None:
