@@ -54,7 +54,7 @@ def read(folder: Path, text: str) -> Job:
 
 
 def test_a_job(folder: Path) -> None:
-    more = '[run]\npresorted = false\n[spark]\nmaster = "local[3]"\n[spark.conf]\n"spark.a" = 5\n"spark.b" = true\n'
+    more = '[run]\nparallel = "by_key"\n[spark]\nmaster = "local[3]"\n[spark.conf]\n"spark.a" = 5\n"spark.b" = true\n'
     job = read(folder, GOOD + more)
     assert job.definition == sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over("10 minutes"))
     assert (job.paths, job.sink) == ((str(folder / "events.txt"),), str(folder / "out"))
@@ -63,7 +63,7 @@ def test_a_job(folder: Path) -> None:
     assert job.lines.fields == (3, 4)
     assert job.lines.columns[2] == LineColumn("temp", 3, "double", None, True)
     assert (job.transform, job.master, job.conf) == (
-        {"presorted": False},
+        {"parallel": "by_key"},
         "local[3]",
         {"spark.a": "5", "spark.b": "true"},
     )
@@ -108,6 +108,14 @@ def test_the_layout_of_the_challenge() -> None:
         ('type = "timestamp"', 'type = "timestamp", optional = true', 9, "the time 'ts' cannot be optional"),
         ("[definition.columns.peak]", "[definition.columns.newest]", 17, "the pipeline adds a column 'newest'"),
         ('path = "out"', 'path = "out"\n[clean]\nout_of_order = "drp"', 25, "did you mean 'drop'"),
+        ('path = "out"', 'path = "out"\n[run]\nparalel = "by_time"', 25, "did you mean 'parallel'"),
+        ('path = "out"', 'path = "out"\n[run]\nparallel = "bytime"', 25, "did you mean 'by_time'"),
+        (
+            'path = "events.txt"',
+            'path = ["events.txt", "ev*.txt"]',
+            2,
+            "events.txt twice; its rows would be read twice",
+        ),
         ('path = "out"', 'path = "."', 23, "are one place; write somewhere else"),
         ('path = "out"', 'path = "out"\n[report]\nsignals = ["tmp"]', 25, "there is no column 'tmp' to report"),
         ('path = "out"', 'path = "out"\n[report]\nthreshold = "low"', 25, "'threshold' is a number"),

@@ -255,7 +255,22 @@ def test_an_error_of_the_workers_is_one_sentence(spark: SparkSession, tmp_path: 
         run(job, spark)
     assert re.fullmatch(r"[^\n]*does not fit into a 64-bit integer[^\n]*", reason(failed.value))
     assert not reason(failed.value).startswith("slidewise.")
-    assert not Path(job.sink, "rows").exists(), "nothing stands in the way of the next run"
+    assert not list(Path(job.sink).iterdir()), "nothing stands in the way of the next run"
+
+
+def test_what_was_there_stays_until_a_job_has_done_all(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"t": 2, "x": 1}\n{"t": 1, "x": 1}\n')
+    definition = sw.Sliding(on="t", a=sw.sum("x").over(5))
+    job = Job(definition, (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json", schema="t int, x bigint")
+    run(job, spark)
+    once = files_of(job.sink)
+    (tmp_path / "x.json").write_text('{"t": 1, "x": 4611686018427387904}\n' * 2)
+    with pytest.raises(PySparkException):
+        run(job, spark, overwrite=True)
+    assert files_of(job.sink) == once
+    (tmp_path / "x.json").write_text('{"t": 2, "x": 1}\n{"t": 1, "x": 1}\n')
+    run(dataclasses.replace(job, out_of_order="sort"), spark, overwrite=True)
+    assert {path.name for path in Path(job.sink).iterdir()} == {"rows", "rejected"}, "a row is in one table"
 
 
 def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,4 +287,4 @@ def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert len(pq.read_schema(next((result / "rows").glob("*.parquet")))) == 6 + 36
     assert (result / "report.png").exists()
     assert main(command[3:]) == 1
-    assert "has results already; give --overwrite" in capsys.readouterr().err
+    assert "has results already (result, job.toml, events.tsv); give --overwrite" in capsys.readouterr().err

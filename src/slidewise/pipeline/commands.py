@@ -55,8 +55,12 @@ def demo(folder: str, file: str | None, events: int, settings: Settings, console
     source = place_of_all / "events.tsv" if file is None else Path(file)
     if file is not None and not source.is_file():
         raise SlidewiseError(f"there is no file {source}; leave it out, and events are made")
-    if (place_of_all / "result").exists() and not settings.overwrite:
-        raise SlidewiseError(f"{place_of_all} has results already; give --overwrite, or another --out")
+    made = ["result", "job.toml", *(["events.tsv"] if file is None else [])]
+    there = [name for name in made if (place_of_all / name).exists()]
+    if there and not settings.overwrite:
+        raise SlidewiseError(
+            f"{place_of_all} has results already ({', '.join(there)}); give --overwrite, or another --out"
+        )
     place_of_all.mkdir(parents=True, exist_ok=True)
     seconds: dict[str, float] = {}
     if file is None:

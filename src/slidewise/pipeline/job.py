@@ -17,6 +17,8 @@ from slidewise.errors import SlidewiseError
 from slidewise.pipeline.layouts import LAYOUTS, TYPES, LineColumn, Lines
 from slidewise.pipeline.toml import JobError, Written
 from slidewise.sliding import Sliding
+from slidewise.spark.plan import PARALLEL
+from slidewise.spark.slices import why_not
 from slidewise.written import arguments_of
 
 # A row's number in the source, which the pipeline adds; and what only the side tables have.
@@ -75,7 +77,7 @@ def job_of(written: Written, folder: Path) -> Job:
         out_of_order=written.one_of(("clean", "out_of_order"), ("drop", "sort"), "drop"),
         sink_format=written.value(("sink", "format"), str, "the name of a Spark format", "parquet"),
         sink_options=written.texts(("sink", "options")),
-        transform=dict(written.table(("run",))),
+        transform=_options(written, definition),
         master=written.value(("spark", "master"), str, "Spark's master, such as 'local[*]'", None),
         conf=written.texts(("spark", "conf")),
         report=_report(written, folder),
@@ -85,6 +87,17 @@ def job_of(written: Written, folder: Path) -> Job:
     _check_columns(written, job)
     _check_sink(written, job)
     return job
+
+
+def _options(written: Written, definition: Sliding) -> dict[str, Any]:
+    """The options of `df.transform(definition, ...)`; rows of a job are never presorted."""
+    if not written.table(("run",), ("parallel",)):
+        return {}
+    parallel = written.one_of(("run", "parallel"), PARALLEL, "auto")
+    why = why_not(definition)
+    if parallel == "by_time" and why is not None:
+        written.fail(("run", "parallel"), f"parallel = 'by_time' needs windows of time only, but {why}")
+    return {"parallel": parallel}
 
 
 def _at(folder: Path, path: str) -> str:
@@ -101,6 +114,10 @@ def _paths(written: Written, folder: Path) -> tuple[str, ...]:
     for path in paths:
         if "://" not in path and not Path(path).exists() and not glob.glob(path):
             written.fail(("source", "path"), f"there is no {path}; name a file, a folder or a pattern that is there")
+    found = [Path(one).resolve() for path in paths if "://" not in path for one in glob.glob(path) or [path]]
+    twice = [one for at, one in enumerate(found) if {one, *one.parents} & {*found[:at], *found[at + 1 :]}]
+    if twice:
+        written.fail(("source", "path"), f"'path' names {twice[0]} twice; its rows would be read twice")
     return tuple(paths)
 
 

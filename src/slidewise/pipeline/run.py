@@ -6,14 +6,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.cleaning import Cleaned, clean
-from slidewise.pipeline.job import ROW, Job, check_free
+from slidewise.pipeline.job import PARTS, ROW, Job, check_free
 from slidewise.sliding import Sliding
 
 Watch = Callable[[str], AbstractContextManager[Any]]
@@ -61,20 +61,46 @@ def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = Non
         cleaned = clean(spark, job)
     try:
         done.rows_in, done.rejected, done.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
-        with stage(COMPUTE):
-            answers = cleaned.rows.transform(_in_one_order(job.definition), **job.transform)
-            _write(job, answers, "rows", overwrite)
-        with stage(SIDE):
-            _write_side_tables(job, cleaned, overwrite)
-            done.rows_out = _read(spark, job, "rows").count()
+        with _unfinished(job) as there:
+            with stage(COMPUTE):
+                answers = cleaned.rows.transform(_in_one_order(job.definition), **job.transform)
+                _write(there, answers, "rows", overwrite)
+            with stage(SIDE):
+                _write_side_tables(there, cleaned, overwrite)
+                done.rows_out = _read(spark, there, "rows").count()
+            _check_counts(done)
     finally:
         cleaned.release()
+    return done
+
+
+def _check_counts(done: Summary) -> None:
     if done.rows_in != done.rows_out + done.dropped:
         raise SlidewiseError(
             f"{done.rows_in} rows went in, {done.rows_out} came out and {done.dropped} were dropped: the numbers do "
             "not add up; did the source change while the job ran?"
         )
-    return done
+
+
+@contextmanager
+def _unfinished(job: Job) -> Iterator[Job]:
+    """The job with a sink beside its own, whose tables take the place of older ones once all are there.
+
+    A job that fails, or is stopped, leaves what was there. Only a local folder can be moved so.
+    """
+    if "://" in job.sink:
+        yield job
+        return
+    folder = Path(job.sink, "unfinished")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield replace(job, sink=str(folder))
+        for part in PARTS:
+            shutil.rmtree(Path(job.sink, part), ignore_errors=True)
+            if (folder / part).exists():
+                (folder / part).rename(Path(job.sink, part))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _in_one_order(definition: Sliding) -> Sliding:
@@ -103,16 +129,9 @@ def _read(spark: Any, job: Job, part: str) -> Any:
 
 
 def _write(job: Job, df: Any, part: str, overwrite: bool) -> None:
-    folder = Path(place(job, part))
-    was_there = folder.exists()
     writer = df.write.mode("overwrite" if overwrite else "errorifexists").format(job.sink_format)
-    try:
-        writer.options(**job.sink_options).save(place(job, part))
-    except Exception:
-        if not was_there and "://" not in job.sink:
-            shutil.rmtree(folder, ignore_errors=True)  # half a table stands in the way of the next run
-        raise
-    _name_plainly(folder)
+    writer.options(**job.sink_options).save(place(job, part))
+    _name_plainly(Path(place(job, part)))
 
 
 _NAME = re.compile(r"^(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:[-.]c000)?(.*)$")
