@@ -80,7 +80,7 @@ class Buckets:
         """Put keys, sorted by hash, into these buckets in place of what is there, and into more where they are full."""
         directory = self._directory
         if not directory.buckets:
-            directory.buckets.append(Bucket(LOWEST, directory.new_page(), LOWEST))
+            directory.buckets.append(Bucket(LOWEST, directory.new_page(), LOWEST, 0))
             places = [0]
         lows = [bucket.low for bucket in directory.buckets]
         hashes, offsets = keys.numbers(HASH), keys.offsets
@@ -108,21 +108,27 @@ class Buckets:
             middle = int(np.searchsorted(hashes, hashes[min(max(middle, a + 1), b - 1)]))  # equal hashes stay together
             middle = middle if middle > a else int(np.searchsorted(hashes, hashes[a], side="right"))
             self._put(bucket, keys, offsets, a, middle, made)
-            self._put(Bucket(int(hashes[middle]), self._directory.new_page(), LOWEST), keys, offsets, middle, b, made)
+            more = Bucket(int(hashes[middle]), self._directory.new_page(), LOWEST, 0)
+            self._put(more, keys, offsets, middle, b, made)
             return
         first = record(_one_batch(table))
         self._pages.write(bucket.page, len(first).to_bytes(4, "little") + first + record(_one_batch(rows)))
-        made.append(bucket._replace(newest=int(table.column(NEWEST).to_numpy().max())))
+        large = int((table.column(LARGE).to_numpy() > 0).sum())
+        made.append(bucket._replace(newest=int(table.column(NEWEST).to_numpy().max()), large=large))
 
-    def expire(self, until: int) -> None:
-        """Drop the pages whose newest row is at or before this time."""
-        kept = []
-        for bucket in self._directory.buckets:
-            if bucket.newest <= until:
-                self._pages.drop(bucket.page)
-            else:
+    def expire(self, until: int) -> list[int]:
+        """Drop the pages whose newest row is at or before this time; the numbers of the large keys that were there."""
+        kept, large = [], []
+        for place, bucket in enumerate(self._directory.buckets):
+            if bucket.newest > until:
                 kept.append(bucket)
+                continue
+            if bucket.large:
+                found = self.read([place]).numbers(LARGE)
+                large += found[found > 0].tolist()
+            self._pages.drop(bucket.page)
         self._directory.buckets = [kept[0]._replace(low=LOWEST), *kept[1:]] if kept else []
+        return large
 
 
 def _one_batch(table: Any) -> Any:

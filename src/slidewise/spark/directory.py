@@ -21,11 +21,15 @@ class Waiting(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """A page of keys: those whose hash is at or above `low`, and below the next bucket's. The newest time of any."""
+    """A page of keys: those whose hash is at or above `low`, and below the next bucket's.
+
+    `newest` is the newest time of any of them, and `large` how many have pages of their own.
+    """
 
     low: int
     page: int
     newest: int
+    large: int
 
 
 class Directory:

@@ -15,11 +15,12 @@ from slidewise.errors import InputError
 from slidewise.kernels.series import read
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark import buckets as B
-from slidewise.spark.buckets import Buckets, Keys
+from slidewise.spark.buckets import Keys
 from slidewise.spark.directory import Directory
+from slidewise.spark.keeping import Keeping, Runs
 from slidewise.spark.pages import Pages, Store
 from slidewise.spark.sorted_rows import check_times
-from slidewise.spark.stream_answers import pane_bytes, panes_of, running, sliding
+from slidewise.spark.stream_answers import pane_bytes, panes_of, running
 from slidewise.spark.waiting_room import ready, ticks, wait
 from slidewise.tables.arrange import arrange, key_codes, order_peers
 
@@ -91,10 +92,12 @@ class Shard:
             due_rows = pa.concat_tables(found)
             table = pa.concat_tables([*rest, table.filter(~due)])
             directory.released = until
+            there = Keeping(pages, directory, schema, self._definition, self._sliding, self._terms.answers)
             if len(due_rows):
-                answered = self._answered(pages, directory, due_rows, until)
+                answered = self._answered(there, due_rows, until)
             if self._lifetime is not None:
-                self._buckets(pages, directory, schema).expire(until - self._lifetime)
+                for large in there.buckets.expire(until - self._lifetime):
+                    there.large_key(large).drop()
         wait(pages, directory, table, on)
         before, directory.timer = directory.timer, self._timer(directory)
         directory.write()
@@ -108,60 +111,50 @@ class Shard:
             moments += [bucket.newest + self._lifetime for bucket in directory.buckets]
         return max(1, -(-min(moments) // 1_000)) if moments else None
 
-    def _buckets(self, pages: Pages, directory: Directory, schema: Any) -> Buckets:
-        import pyarrow as pa
-
-        of_key = [(B.HASH, pa.int64()), (B.NEWEST, pa.int64()), (B.COUNT, pa.int64())]
-        of_key += [(B.STATES, pa.binary()), (B.LARGE, pa.int64())]
-        keys = pa.schema([*(schema.field(name) for name in self._definition.by), *(pa.field(*one) for one in of_key)])
-        return Buckets(pages, directory, keys, pa.schema([schema.field(name) for name in self._needed]))
-
-    @property
-    def _needed(self) -> list[str]:
-        assert self._definition.on is not None
-        return list(dict.fromkeys((self._definition.on, *self._definition.inputs)))
-
-    def _answered(self, pages: Pages, directory: Directory, table: Any, until: int) -> Any:
+    def _answered(self, there: Keeping, table: Any, until: int) -> Any:
         """The rows with their answers, sorted by key and time; the keys' windows are as they are after them."""
         import pyarrow as pa
 
-        by = list(self._definition.by)
-        hashes = table.column(B.HASH).to_numpy()
-        buckets = self._buckets(pages, directory, table.schema)
-        places = directory.touched(hashes)
+        directory, buckets = there.directory, there.buckets
+        places = directory.touched(table.column(B.HASH).to_numpy())
         old = buckets.read(places)
         table, codes = self._sorted(old, table)
         times = ticks(table, self._definition.on or "")
         starts = np.flatnonzero(np.diff(codes, prepend=-1))  # of each key among the new rows
         mine = codes[starts]
-        runs, connected = self._sessions(old, codes, times, starts, mine)
-        gone_on = mine[connected]
-
-        before = old.taken(gone_on)
-        old_runs = np.repeat(runs[starts[connected]], before.numbers(B.COUNT))
-        found, kept = self._slide(before, table, old_runs, runs)
+        runs = self._runs(old, times, starts, mine)
+        before = old.taken(mine[runs.connected])
         last_rows = np.append(starts[1:], len(table)) - 1
-        last_runs = runs[last_rows]
-        states = self._run(before, table, runs, connected, starts, last_runs, found)
-        kept_rows, counts = kept(last_runs)
 
+        numbers = np.zeros(len(starts), np.int64)
+        known = mine < len(old)
+        numbers[known] = old.numbers(B.LARGE)[mine[known]]
+        for number in numbers[(numbers > 0) & ~runs.connected].tolist():
+            there.large_key(number).drop()
+        numbers[~runs.connected] = 0
+        found, kept_rows, counts, numbers = there.slide(before, table, runs, numbers)
+        states = self._run(before, table, runs, found)
         of_keys = pa.table(
             [
-                *(table.column(name).take(pa.array(starts)) for name in by),
+                *(table.column(name).take(pa.array(starts)) for name in self._definition.by),
                 table.column(B.HASH).take(pa.array(starts)),
                 pa.array(times[last_rows]),
                 pa.array(counts),
                 pa.array(states, pa.binary()),
-                pa.array(np.zeros(len(starts), np.int64)),
+                pa.array(numbers),
             ],
             schema=old.table.schema,
         )
         others = old.taken(np.setdiff1d(np.arange(len(old)), mine))
         keys = Keys(pa.concat_tables([others.table, of_keys]), pa.concat_tables([others.rows, kept_rows]))
-        alive = np.argsort(keys.numbers(B.HASH), kind="stable")
+        order = np.argsort(keys.numbers(B.HASH), kind="stable")
         if self._lifetime is not None:
-            alive = alive[keys.numbers(B.NEWEST)[alive] > until - self._lifetime]
-        buckets.write(places, keys.taken(alive))
+            alive = keys.numbers(B.NEWEST)[order] > until - self._lifetime
+            for number in keys.numbers(B.LARGE)[order[~alive]].tolist():
+                if number:
+                    there.large_key(number).drop()
+            order = order[alive]
+        buckets.write(places, keys.taken(order))
         for name in self._definition.columns:
             kind = self._terms.answers[name]
             table = table.append_column(name, found[name] if found[name].type == kind else found[name].cast(kind))
@@ -198,50 +191,27 @@ class Shard:
         order[arranged.places] = np.arange(len(table))
         return table.take(pa.array(order)).combine_chunks(), codes[order]
 
-    def _sessions(self, old: Keys, codes: Array, times: Array, starts: Array, mine: Array) -> tuple[Array, Array]:
-        """The number of each row's run, within which rows see one another, and which keys go on from what is there."""
+    def _runs(self, old: Keys, times: Array, starts: Array, mine: Array) -> Runs:
         connected = mine < len(old)
-        cut = np.zeros(len(codes), np.bool_)
+        cut = np.zeros(len(times), np.bool_)
         cut[starts] = True
-        forget = self._terms.forget_after
-        if forget is not None:
-            cut[1:] |= times[1:] - times[:-1] > forget
+        if self._lifetime is not None:
+            cut[1:] |= times[1:] - times[:-1] > self._lifetime
             newest = old.numbers(B.NEWEST)[mine[connected]]
-            connected[connected] = times[starts[connected]] - newest <= forget
-        return np.cumsum(cut) - 1, connected
+            connected[connected] = times[starts[connected]] - newest <= self._lifetime
+        each = np.cumsum(cut) - 1
+        return Runs(each, each[starts], each[np.append(starts[1:], len(times)) - 1], connected, starts)
 
-    def _slide(self, before: Keys, table: Any, old_runs: Array, runs: Array) -> tuple[dict[str, Any], Any]:
-        """Answers over windows that slide, and a function that gives the rows to keep of each key's last run."""
-        import pyarrow as pa
-
-        new = table.select(self._needed)
-        both = np.concatenate([old_runs, runs])
-        order = np.argsort(both, kind="stable")
-        rows = pa.concat_tables([before.rows, new]).take(pa.array(order)).combine_chunks() if len(old_runs) else new
-        both = both[order]
-        silent = order < len(old_runs)
-        found, from_here = sliding(self._definition, self._sliding, rows, both, silent)
-        stops = np.searchsorted(both, np.arange(int(both[-1]) + 1), side="right")
-
-        def kept(of: Array) -> tuple[Any, Array]:
-            counts = stops[of] - from_here[of]
-            shift = np.repeat(from_here[of] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-            return rows.take(pa.array(np.arange(len(shift)) + shift)), counts
-
-        return found, kept
-
-    def _run(
-        self, before: Keys, table: Any, runs: Array, connected: Array, starts: Array, last: Array, found: dict[str, Any]
-    ) -> list[bytes | None]:
+    def _run(self, before: Keys, table: Any, runs: Runs, found: dict[str, Any]) -> list[bytes | None]:
         """Answers of everything so far, into `found`; and each key's states afterwards."""
         if not self._running:
-            return [None] * len(last)
-        panes = [panes_of(self._running, None) for _ in range(int(runs[-1]) + 1)]
+            return [None] * len(runs.last)
+        panes = [panes_of(self._running, None) for _ in range(int(runs.each[-1]) + 1)]
         stored = before.table.column(B.STATES).to_pylist()
-        for run, data in zip(runs[starts[connected]].tolist(), stored, strict=True):
+        for run, data in zip(runs.first[runs.connected].tolist(), stored, strict=True):
             panes[run] = panes_of(self._running, data)
-        found |= running(self._definition, self._running, table, runs, panes)
-        return [pane_bytes(panes[run]) for run in last.tolist()]
+        found |= running(self._definition, self._running, table, runs.each, panes)
+        return [pane_bytes(panes[run]) for run in runs.last.tolist()]
 
 
 def lifetime(specs: list[Spec], forget_after: int | None) -> int | None:
