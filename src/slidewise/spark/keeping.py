@@ -84,8 +84,8 @@ class Keeping:
         stays = np.where(runs.last == runs.first, numbers, 0)
         parts, kept, counts = [], self.rows_schema.empty_table(), np.zeros(len(numbers), np.int64)
         if not is_large.all():
-            rows = new.filter(~is_large) if is_large.any() else new
-            answers, kept, counts = self._slide_small(before, rows, runs.each[~is_large], runs, stays)
+            small = table.filter(~is_large) if is_large.any() else table
+            answers, kept, counts = self._slide_small(before, small, runs.each[~is_large], runs, stays)
             parts.append(answers)
         places = [np.flatnonzero(~is_large)]
         for k in np.flatnonzero(numbers).tolist():
@@ -97,7 +97,7 @@ class Keeping:
         return self._joined(parts, np.concatenate(places)), kept, counts, stays
 
     def _slide_small(
-        self, before: Keys, rows: Any, each: Array, runs: Runs, large: Array
+        self, before: Keys, table: Any, each: Array, runs: Runs, large: Array
     ) -> tuple[dict[str, Any], Any, Array]:
         """The same for rows of small keys; keys that have become too large for a page get a number in `large`."""
         import pyarrow as pa
@@ -105,11 +105,16 @@ class Keeping:
         old = np.repeat(runs.first[runs.connected], before.numbers(B.COUNT))
         both = np.concatenate([old, each])
         order = np.argsort(both, kind="stable")
+        rows = table.select(self.rows_schema.names)
         if len(old):
             rows = pa.concat_tables([before.rows, rows]).take(pa.array(order))
         rows = rows.combine_chunks()
         which, codes = np.unique(both[order], return_inverse=True)
-        found, from_here = sliding(self._definition, self._specs, rows, codes, order < len(old))
+
+        def where(row: int) -> str:
+            return named(self._definition, table, max(int(order[row]) - len(old), 0), ())
+
+        found, from_here = sliding(self._definition, self._specs, rows, codes, order < len(old), where)
         stops = np.searchsorted(codes, np.arange(len(which)), side="right")
         counts, firsts = np.zeros(len(large), np.int64), np.zeros(len(large), np.int64)
         mine = np.flatnonzero(large == 0)

@@ -23,12 +23,15 @@ from slidewise.tables.evaluate import check_inputs, typed
 Array = Any
 
 
+Where = Callable[[int], str]
+
+
 def sliding(
-    definition: Definition, specs: list[Spec], table: Any, codes: Array, silent: Array
+    definition: Definition, specs: list[Spec], table: Any, codes: Array, silent: Array, where: Where
 ) -> tuple[dict[str, Any], Array]:
     """The answers by name for the rows that are not silent, and for each key the first row that later ones may see.
 
-    Rows are sorted by key and time, and `codes` number the keys.
+    Rows are sorted by key and time, and `codes` number the keys; `where` says what to call a row in an error.
     """
     rows = SortedRows(table, definition, codes, silent)
     assert rows.times is not None
@@ -43,7 +46,7 @@ def sliding(
             slid = _slid(rows, spec, places)
             arrays = slid.arrays()
         except Exception as error:
-            raise _blamed(error, definition, rows, spec, places) from error
+            raise _blamed(error, rows, spec, places, where) from error
         from_here = np.minimum(from_here, slid.starts[lasts])
         answered = ~silent
         for one, array in zip(spec.members, arrays, strict=True):
@@ -55,18 +58,18 @@ def _slid(rows: SortedRows, spec: Spec, places: Array) -> Slid:
     return Slid(rows, spec, places, np.zeros(rows.keys, np.int64), [], True, rows.silent)
 
 
-def _blamed(error: Exception, definition: Definition, rows: SortedRows, spec: Spec, places: Array) -> Exception:
+def _blamed(error: Exception, rows: SortedRows, spec: Spec, places: Array, where: Where) -> Exception:
     def tried(one: Spec, count: int) -> object:
         return _slid(rows.first(count), one, places[:count]).arrays()
 
-    return _told(error, definition, rows, spec, tried)
+    return _told(error, rows, spec, tried, where)
 
 
 def _told(
-    error: Exception, definition: Definition, rows: SortedRows, spec: Spec, tried: Callable[[Spec, int], object]
+    error: Exception, rows: SortedRows, spec: Spec, tried: Callable[[Spec, int], object], where: Where
 ) -> Exception:
     found = fault(spec, tried, rows.count)
-    return error if found is None else said(error, found[0], named(definition, rows.table, found[1], ()))
+    return error if found is None else said(error, found[0], where(found[1]))
 
 
 def running(
@@ -87,7 +90,7 @@ def running(
                 assert part.times is not None
                 return _running(part, one, part.times.data, before[: part.keys])
 
-            raise _told(error, definition, rows, spec, tried) from error
+            raise _told(error, rows, spec, tried, lambda row: named(definition, table, row, ())) from error
         for mine, pane in zip(panes, after, strict=True):
             mine[at] = pane
         found |= {one.name: array for one, array in zip(spec.members, arrays, strict=True)}
