@@ -16,14 +16,22 @@ SHARD, DATA, ROWS, DROPPED = "shard", "data", "rows", "dropped"
 
 
 def packed(shards: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Record batches whose first column is the keys' hash as rows of a shard and a blob of its rows."""
+    """Record batches whose first column is the keys' hash as rows of a shard and a blob of its rows.
+
+    Shard 0 gets a blob, even an empty one, whenever there are rows: so a checkpoint of another definition, or with other
+    shards, is found out before anything is answered.
+    """
     import pyarrow as pa
 
     gathered: list[Any] = []
     size = 0
+    empty = True
     for batch in batches:
         if not batch.num_rows:
             continue
+        if empty:
+            yield _blob(0, next(blobs(_plain(pa.Table.from_batches([batch.slice(0, 0)]))))[0])
+            empty = False
         gathered.append(batch)
         size += batch.nbytes
         if size >= BLOB * 4:
@@ -37,14 +45,19 @@ def _packed(table: Any, shards: int) -> Iterator[Any]:
     import pyarrow as pa
 
     table = _plain(table)
-    table = table.rename_columns([HASH, *table.column_names[1:]])
     number = np.mod(table.column(0).to_numpy(), shards)  # never negative
     order = np.argsort(number, kind="stable")
     table, number = table.take(pa.array(order)).combine_chunks(), number[order]
     for shard in np.unique(number).tolist():
         a, b = np.searchsorted(number, [shard, shard + 1]).tolist()
         for blob, _ in blobs(table.slice(a, b - a)):
-            yield pa.record_batch([pa.array([shard], pa.int32()), pa.array([blob], pa.binary())], [SHARD, DATA])
+            yield _blob(shard, blob)
+
+
+def _blob(shard: int, blob: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.record_batch([pa.array([shard], pa.int32()), pa.array([blob], pa.binary())], [SHARD, DATA])
 
 
 def _plain(table: Any) -> Any:
@@ -55,7 +68,7 @@ def _plain(table: Any) -> Any:
     for field in table.schema:
         zoned = pa.types.is_timestamp(field.type) and field.type.tz is not None
         fields.append(pa.field(field.name, pa.timestamp(field.type.unit, "UTC") if zoned else field.type))
-    return table.cast(pa.schema(fields))
+    return table.cast(pa.schema(fields)).rename_columns([HASH, *table.column_names[1:]])
 
 
 def blobs(table: Any) -> Iterator[tuple[bytes, int]]:

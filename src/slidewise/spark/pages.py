@@ -122,13 +122,11 @@ def _checksum(data: bytes) -> bytes:
 
 
 def moment(name: str) -> None:
-    """A moment at which tests kill the process: `SLIDEWISE_KILL_AT=between:40` does so in one of 40, at random."""
-    wanted = os.environ.get("SLIDEWISE_KILL_AT")
-    if wanted is None:
-        return
-    where, _, one_in = wanted.partition(":")
-    if where == name and int.from_bytes(os.urandom(4), "little") % int(one_in or 1) == 0:
-        os.kill(os.getpid(), 9)
+    """A moment at which tests kill the process: `SLIDEWISE_KILL_AT=before:9,between:40` does so in one of so many."""
+    for wanted in os.environ.get("SLIDEWISE_KILL_AT", "").split(","):
+        where, _, one_in = wanted.partition(":")
+        if where == name and int.from_bytes(os.urandom(4), "little") % int(one_in or 1) == 0:
+            os.kill(os.getpid(), 9)
 
 
 def record(batch: Any) -> bytes:
