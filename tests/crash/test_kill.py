@@ -23,8 +23,7 @@ pytest.importorskip("google.protobuf", reason="state on streams needs protobuf")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
 
-sys.path.insert(0, str(Path(__file__).parent))
-import job
+from crash import job
 from streams import Files
 
 import slidewise

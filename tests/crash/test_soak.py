@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from crash import job
+from streams import SETTINGS, Files
 
 MINUTES = float(os.environ.get("SLIDEWISE_SOAK", "0"))
 pytestmark = pytest.mark.skipif(not MINUTES, reason="a soak is asked for by SLIDEWISE_SOAK=20, in minutes")
-
-sys.path.insert(0, str(Path(__file__).parent))
-import job
-from streams import SETTINGS, Files
 
 
 def resident() -> int:

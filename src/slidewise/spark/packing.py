@@ -18,8 +18,8 @@ SHARD, DATA, ROWS, DROPPED = "shard", "data", "rows", "dropped"
 def packed(shards: int, batches: Iterable[Any]) -> Iterator[Any]:
     """Record batches whose first column is the keys' hash as rows of a shard and a blob of its rows.
 
-    Shard 0 gets a blob, even an empty one, whenever there are rows: so a checkpoint of another definition, or with other
-    shards, is found out before anything is answered.
+    Shard 0 gets a blob, even an empty one, whenever there are rows: so a checkpoint of another definition, or of
+    other shards, is found out before anything is answered.
     """
     import pyarrow as pa
 
