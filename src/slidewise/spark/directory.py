@@ -41,6 +41,7 @@ class Directory:
         self.released: int | None = None
         self.timer: int | None = None
         self.next_page = DIRECTORY + 1
+        self.next_large = 1
         self.waiting: list[Waiting] = []
         self.buckets: list[Bucket] = []
         payload = pages.read(DIRECTORY)
@@ -49,7 +50,7 @@ class Directory:
         source = Reader(payload)
         try:
             self.schema, self.released, self.timer = source.value(), source.value(), source.value()
-            self.next_page = source.size()
+            self.next_page, self.next_large = source.size(), source.size()
             self.waiting = [Waiting(*one) for one in source.row()]
             self.buckets = [Bucket(*one) for one in source.row()]
             source.end()
@@ -61,11 +62,17 @@ class Directory:
         self.next_page += 1
         return number
 
+    def new_large(self) -> int:
+        number = self.next_large
+        self.next_large += 1
+        return number
+
     def write(self) -> None:
         out = Writer()
         for value in (self.schema, self.released, self.timer):
             out.value(value)
         out.size(self.next_page)
+        out.size(self.next_large)
         out.row([tuple(one) for one in self.waiting])
         out.row([tuple(one) for one in self.buckets])
         self._pages.write(DIRECTORY, bytes(out.data))

@@ -121,7 +121,7 @@ class Keeping:
         of = np.searchsorted(which, runs.last[mine])
         counts[mine], firsts[mine] = stops[of] - from_here[of], from_here[of]
         for k in np.flatnonzero(counts * (rows.nbytes / len(rows)) > LARGEST).tolist():
-            large[k] = self.directory.new_page()
+            large[k] = self.directory.new_large()
             self.large_key(int(large[k])).begin(rows.slice(int(firsts[k]), int(counts[k])))
             counts[k] = 0
         shift = np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)

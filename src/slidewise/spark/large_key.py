@@ -6,8 +6,9 @@ one, and writes the chunks that new rows go to; neither grows with the window.
 
 Page numbers: `large << 36` is the header, chunk c is that plus 1 + c, and page p of the slots of window w is that plus
 (1 + w) << 28 plus p. The header's payload is plain values, see `live.codec`: the first chunk, the open one and the
-position of its first row, and for each window the chunk it starts in, the position of that chunk's first row, and the
-pointers and running partials of DABA Lite. A chunk's payload is its rows as an Arrow record batch without schema.
+position of its first row, which windows have flat states, and for each window the chunk it starts in, the position of
+that chunk's first row, and the pointers and running partials of DABA Lite. A chunk's payload is its rows as an Arrow
+record batch without schema.
 """
 
 from __future__ import annotations
@@ -112,8 +113,10 @@ class LargeKey:
     def _load(self, payload: bytes) -> None:
         source = Reader(payload)
         try:
-            self._low, self._tail, self._tail_at, starts, windows = [source.value() for _ in range(5)]
+            self._low, self._tail, self._tail_at, flat, starts, windows = [source.value() for _ in range(6)]
             source.end()
+            if flat != [group.flat for group in self._groups]:
+                raise ValueError("an operator that was compiled is not any more, or the other way round")
             self._old_low = self._low
             self._starts = list(starts)
             for window, values in zip(self._windows, windows, strict=True):
@@ -256,7 +259,8 @@ class LargeKey:
         for chunk in range(self._old_low, self._low):
             self._pages.drop(self._base + 1 + chunk)
         out = Writer()
-        for value in (self._low, self._tail, self._tail_at, self._starts, [one.dump() for one in self._windows]):
+        flat, windows = [group.flat for group in self._groups], [window.dump() for window in self._windows]
+        for value in (self._low, self._tail, self._tail_at, flat, self._starts, windows):
             out.value(value)
         self._pages.write(self._base, bytes(out.data))
 
