@@ -102,6 +102,16 @@ def test_passengers_of_every_type(spark: SparkSession) -> None:
     assert str(row.money) == "2.50"
 
 
+@pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
+def test_answers_have_their_type_where_a_batch_has_none(spark: SparkSession) -> None:
+    """Text that a user's operator would answer with, had the window enough rows."""
+    definition = sw.Sliding(on="ts", text=features.words("tag").over(rows=9, at_least=9), n=sw.count().over(rows=2))
+    rows = spark.sql("SELECT TIMESTAMP'2024-03-01' + make_dt_interval(0, 0, 0, id) AS ts, 'a' AS tag FROM range(5)")
+    found = rows.transform(definition)
+    assert found.schema["text"].dataType == T.StringType()
+    assert [row.text for row in found.collect()] == [None] * 5
+
+
 def test_an_operator_of_ones_own_with_lambdas(spark: SparkSession) -> None:
     scale = 2.0
     own = sw.operator(name="own", identity=0.0, lift=lambda x: x * scale, combine=lambda a, b: a + b)

@@ -110,6 +110,6 @@ def test_workers_without_slidewise_say_what_to_set(
 
     from slidewise.spark.batch import _task, result_schema
 
-    task = _task(definition, None, False, False)
+    task = _task(definition, {}, None, False, False)
     with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON, or spark.pyspark.python"):
         df.mapInArrow(first, result_schema(definition, df.schema)).collect()

@@ -24,6 +24,7 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
     is verified while running.
     """
     schema, plan = planned_for(definition, df, parallel, presorted)
+    kinds = answer_types(definition, df.schema)
     sliced = definition
     if plan.slices is not None:
         assert definition.on is not None
@@ -33,9 +34,9 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
         df = _arranged(sliced, df)
     names = df.columns
     if len(set(names)) == len(names) and not any("." in name or "`" in name for name in schema.names):
-        return df.mapInArrow(_task(sliced, None, plan.slices is not None, presorted), schema)
+        return df.mapInArrow(_task(sliced, kinds, None, plan.slices is not None, presorted), schema)
     # Names that mapInArrow cannot tell, or cannot tell apart: columns go there and back under their numbers.
-    task = _task(sliced, names, plan.slices is not None, presorted)
+    task = _task(sliced, kinds, names, plan.slices is not None, presorted)
     return df.toDF(*numbered(names)).mapInArrow(task, numbered_schema(schema)).toDF(*schema.names)
 
 
@@ -56,6 +57,9 @@ def check(definition: Definition, schema: Any) -> None:
         kind = schema[name].dataType.simpleString()
         if kind.startswith(("struct", "array", "map", "variant")):
             raise InputError(f"the key {name!r} has Spark's type {kind}; name plain columns, such as fields of it")
+    for name in definition.ties:
+        if "map<" in schema[name].dataType.simpleString():
+            raise InputError(f"ties= names {name!r}, a map, which has no order; name plain columns")
     on = definition.on
     if on is None:
         raise InputError("rows of a DataFrame have no order; give the definition a time column with on=")
@@ -75,19 +79,25 @@ def check(definition: Definition, schema: Any) -> None:
             raise InputError(f"where({condition!r}) needs a boolean column")
 
 
-def result_schema(definition: Definition, schema: Any) -> Any:
-    """The input's fields, and one for each aggregate, which may be null."""
-    from pyspark.sql.types import StructField, StructType
-
-    fields = list(schema.fields)
+def answer_types(definition: Definition, schema: Any) -> dict[str, Any]:
+    """The Arrow type of each aggregate's answers."""
+    found = {}
     for name, aggregate in definition.columns.items():
         try:
             types = [as_arrow_type(column, schema[column].dataType) for column in aggregate.columns]
             _check_numbers(aggregate, types)
-            fields.append(StructField(name, as_spark_type(answers_of(aggregate, types)), True))
+            found[name] = answers_of(aggregate, types)
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
-    return StructType(fields)
+    return found
+
+
+def result_schema(definition: Definition, schema: Any) -> Any:
+    """The input's fields, and one for each aggregate, which may be null."""
+    from pyspark.sql.types import StructField, StructType
+
+    added = [StructField(name, as_spark_type(kind), True) for name, kind in answer_types(definition, schema).items()]
+    return StructType([*schema.fields, *added])
 
 
 def numbered_schema(schema: Any) -> Any:
@@ -164,14 +174,14 @@ def task(batches):
 
 
 def _task(
-    definition: Definition, names: list[str] | None, sliced: bool, verify: bool
+    definition: Definition, kinds: dict[str, Any], names: list[str] | None, sliced: bool, verify: bool
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What a worker runs. It travels by value, so that a worker without Slidewise can say so."""
     from pyspark import cloudpickle
 
     namespace: dict[str, Any] = {
         "__name__": "__main__",
-        "payload": cloudpickle.dumps((definition, names, sliced, verify)),
+        "payload": cloudpickle.dumps((definition, kinds, names, sliced, verify)),
     }
     exec(compile(_WORKER, "<slidewise on a worker>", "exec"), namespace)
     task: Callable[[Iterator[Any]], Iterator[Any]] = namespace["task"]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
+from slidewise.errors import OperatorFailedError
 from slidewise.kernels.series import read
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark.answering import answer
@@ -182,20 +183,47 @@ def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:
         yield found
 
 
+def with_types(table: Any, kinds: dict[str, Any]) -> Any:
+    """The table with its answers in the types that were announced: those of one batch may all be null, say."""
+    import pyarrow as pa
+
+    for name, kind in kinds.items():
+        answers = table.column(name)
+        if answers.type == kind:
+            continue
+        try:
+            table = table.set_column(table.column_names.index(name), name, answers.cast(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise OperatorFailedError(
+                f"column {name!r}: the operator answers with {answers.type} here, and with {kind} for a sample row; "
+                f"let `lower` always answer with one type ({error})"
+            ) from error
+    return table
+
+
 def numbered(names: list[str]) -> list[str]:
     """Names that are nothing but different."""
     return [f"column {i}" for i in range(len(names))]
 
 
 def batches_of(
-    definition: Definition, names: list[str] | None, sliced: bool, verify: bool, batches: Iterable[Any]
+    definition: Definition,
+    kinds: dict[str, Any],
+    names: list[str] | None,
+    sliced: bool,
+    verify: bool,
+    batches: Iterable[Any],
 ) -> Iterator[Any]:
-    """The same for record batches, as a task of Spark has them; with `names`, columns come and go under numbers."""
+    """The same for record batches, as a task of Spark has them, with answers of these types.
+
+    With `names`, columns come and go under numbers.
+    """
     import pyarrow as pa
 
     tables = (pa.Table.from_batches([batch]) for batch in batches)
     if names is not None:
         tables = (table.rename_columns(names) for table in tables)
     for table in carried(Carrying(definition, sliced, verify), tables):
-        found = table if names is None else table.rename_columns(numbered(table.column_names))
+        found = with_types(table, kinds)
+        found = found if names is None else found.rename_columns(numbered(found.column_names))
         yield from found.combine_chunks().to_batches()

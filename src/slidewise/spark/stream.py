@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.spark.batch import check, numbered_schema, one_zero, result_schema
+from slidewise.spark.batch import answer_types, check, numbered_schema, one_zero, result_schema
 from slidewise.spark.carrying import numbered
 from slidewise.spark.packing import DATA, DROPPED, ROWS, SHARD
 from slidewise.spark.shard import Terms
-from slidewise.spark.types import answers_of, as_arrow_type
 from slidewise.windows import Duration
 
 SHARDS = 16
@@ -56,10 +55,7 @@ def over_stream(
 
     schema, plan = planned_stream(definition, df, shards, forget_after, metrics)
     names = df.columns
-    kinds = {
-        name: answers_of(one, [as_arrow_type(column, df.schema[column].dataType) for column in one.columns])
-        for name, one in definition.columns.items()
-    }
+    kinds = answer_types(definition, df.schema)
     forget = None if plan.forget_after is None else plan.forget_after.ns // 1_000
     terms = Terms(definition, _fingerprint(definition, df.schema, shards, forget), kinds, forget)
     keys = [one_zero(df, name) for name in definition.by]
