@@ -39,12 +39,13 @@ class Sliding(Definition):
     def __call__(self, table: Any, **options: Any) -> Any:
         """The table with a column per aggregate behind its own; its rows stay in their order.
 
-        A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it.
+        A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it, and
+        `shards=`, `forget_after=` and `metrics=` for a stream.
         """
         if _is_spark(table):
-            from slidewise.spark.batch import over_dataframe
+            from slidewise.spark.either import over_spark
 
-            return over_dataframe(self, table, **options)
+            return over_spark(self, table, **options)
         if options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
         from slidewise.tables.evaluate import over_table
@@ -84,9 +85,9 @@ class Sliding(Definition):
         """
         explanation = explain(self)
         if _is_spark(table):
-            from slidewise.spark.batch import planned_for
+            from slidewise.spark.either import plan_on_spark
 
-            explanation.spark = planned_for(self, table, **options)[1]
+            explanation.spark = plan_on_spark(self, table, **options)
         elif options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
         return explanation

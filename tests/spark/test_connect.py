@@ -31,8 +31,13 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
 
 SCRIPT = """
+import os
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import slidewise as sw
@@ -74,17 +79,42 @@ for definition in definitions:
             assert np.allclose(found[name], expected[name], rtol=1e-12), name
         else:
             assert found[name] == expected[name], name
+
+state = "spark.sql.streaming.stateStore."
+spark.conf.set(state + "providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+spark.conf.set(state + "rocksdb.changelogCheckpointing.enabled", "true")
+spark.conf.set("spark.sql.shuffle.partitions", "1")
+here = Path(sys.argv[1])
+table = table.sort_by("ts")
+for i in range(2):
+    draft = here / "draft"
+    pq.write_table(table.slice(i * 1_000, 1_000), draft)
+    os.utime(draft, (10**9 + i, 10**9 + i))
+    (here / "in").mkdir(exist_ok=True)
+    draft.rename(here / "in" / f"{i}.parquet")
+stream = spark.readStream.schema(df.schema).option("maxFilesPerTrigger", 1).parquet(str(here / "in"))
+definition = definitions[0]
+query = (
+    stream.withWatermark("ts", "1 second").transform(definition, shards=2)
+    .writeStream.format("parquet").option("path", str(here / "out"))
+    .option("checkpointLocation", str(here / "checkpoint")).trigger(availableNow=True).start()
+)
+query.awaitTermination()
+found = {row["id"]: row for row in spark.read.parquet(str(here / "out")).toArrow().to_pylist()}
+assert 1_900 < len(found) < 2_000, len(found)  # those of the last second wait
+for row in definition(table).to_pylist():
+    if row["id"] in found:
+        assert found[row["id"]]["last"] == row["last"] and found[row["id"]]["all"] == row["all"], row
 spark.stop()
 print("OK")
 """
 
 
-def test_definitions_over_spark_connect() -> None:
+def test_definitions_over_spark_connect(tmp_path: Path) -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     # Workers of Connect run in a directory of their own, where a relative path leads nowhere.
     variables["PYTHONPATH"] = str(Path(slidewise.__file__).resolve().parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=variables, timeout=300, check=False
-    )
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300, check=False)
     assert done.stdout.endswith("OK\n"), done.stdout + done.stderr

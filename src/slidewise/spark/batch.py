@@ -37,13 +37,11 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
         return df.mapInArrow(_task(sliced, kinds, None, plan.slices is not None, presorted), schema)
     # Names that mapInArrow cannot tell, or cannot tell apart: columns go there and back under their numbers.
     task = _task(sliced, kinds, names, plan.slices is not None, presorted)
-    return df.toDF(*numbered(names)).mapInArrow(task, _numbered_schema(schema)).toDF(*schema.names)
+    return df.toDF(*numbered(names)).mapInArrow(task, numbered_schema(schema)).toDF(*schema.names)
 
 
 def planned_for(definition: Definition, df: Any, parallel: str = "auto", presorted: bool = False) -> tuple[Any, Plan]:
     """The result's schema and the plan, or an error; nothing runs."""
-    if df.isStreaming:
-        raise SlidewiseError("streams are not supported yet; run the definition on a batch DataFrame")
     input_schema = df.schema
     check(definition, input_schema)
     return result_schema(definition, input_schema), planned(definition, input_schema, parallel, presorted)
@@ -107,7 +105,7 @@ def result_schema(definition: Definition, schema: Any) -> Any:
     return StructType([*schema.fields, *added])
 
 
-def _numbered_schema(schema: Any) -> Any:
+def numbered_schema(schema: Any) -> Any:
     from pyspark.sql.types import StructField, StructType
 
     names = numbered(schema.names)
@@ -139,26 +137,26 @@ def _arranged(definition: Definition, df: Any) -> Any:
     from pyspark.sql import functions as F
 
     if definition.by:
-        df = df.repartition(F.xxhash64(*[_one_zero(df, name) for name in definition.by]))
+        df = df.repartition(F.xxhash64(*[one_zero(df, name) for name in definition.by]))
     else:
         df = df.repartition(1)
     order = [*definition.by, *([definition.on] if definition.on else [])]
     if any(map(order_matters, definition.columns.values())):
         order += definition.ordering
-    return df.sortWithinPartitions(*[F.col(_quoted(name)).asc_nulls_first() for name in dict.fromkeys(order)])
+    return df.sortWithinPartitions(*[F.col(quoted(name)).asc_nulls_first() for name in dict.fromkeys(order)])
 
 
-def _one_zero(df: Any, name: str) -> Any:
+def one_zero(df: Any, name: str) -> Any:
     """A key for the hash: 0.0 and -0.0 are one."""
     from pyspark.sql import functions as F
 
-    column = F.col(_quoted(name))
+    column = F.col(quoted(name))
     if df.schema[name].dataType.simpleString() in ("float", "double"):
         return F.when(column == 0.0, F.lit(0.0)).otherwise(column)
     return column
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -1,0 +1,250 @@
+"""Definitions on Spark streams: state written as windows grow, keys against one call per key, rows per second.
+
+Every query reads Parquet files as a stream, one file per micro-batch (`availableNow`), on local[2] with RocksDB and
+changelog checkpointing, and writes to Spark's no-op sink. Times are those of whole micro-batches; the first ones, in
+which workers start and kernels are loaded, are left out, and the median of the others counts.
+
+    python benchmarks/spark_stream.py [--quick] [--only WORD]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from common import describe_machine, make_console, save_csv, say_saved
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor
+from rich.table import Table
+
+import slidewise as sw
+
+SCHEMA = "k long, ts timestamp, x double"
+EPOCH = 1_700_000_000_000_000
+FIELDS = ["work", "what", "ours", "other", "ratio", "target", "met"]
+
+
+class Batch(NamedTuple):
+    """One micro-batch: its time, and what it wrote to the state."""
+
+    rows: int
+    ms: int
+    written: int
+
+
+class Line(NamedTuple):
+    """One line of the results."""
+
+    work: str
+    what: str
+    ours: str
+    other: str
+    ratio: float
+    target: str
+    met: bool
+
+
+class Bench:
+    def __init__(self, spark: SparkSession, directory: Path, quick: bool) -> None:
+        self.spark = spark
+        self.directory = directory
+        self.quick = quick
+        self._count = 0
+
+    def files(self, tables: Iterator[pa.Table]) -> str:
+        """A directory of files that come one after the other."""
+        self._count += 1
+        path = self.directory / f"input {self._count}"
+        path.mkdir()
+        for i, table in enumerate(tables):
+            pq.write_table(table, path / f"{i}.parquet")
+            os.utime(path / f"{i}.parquet", (10**9 + i, 10**9 + i))
+        return str(path)
+
+    def run(self, path: str, over: Callable[[DataFrame], DataFrame], delay: str = "0 seconds") -> list[Batch]:
+        """The micro-batches of a query over the files."""
+        self._count += 1
+        stream = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(path)
+        query = (
+            over(stream.withWatermark("ts", delay))
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(self.directory / f"checkpoint {self._count}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return [
+            Batch(
+                one.numInputRows,
+                one.durationMs["triggerExecution"],
+                sum(op.customMetrics.get("rocksdbTotalBytesWritten", 0) for op in one.stateOperators),
+            )
+            for one in query.recentProgress
+            if one.numInputRows
+        ]
+
+
+def rows(keys: Any, start: int, step: int) -> pa.Table:
+    """Rows of these keys, `step` microseconds apart."""
+    times = EPOCH + start + np.arange(len(keys)) * step
+    values = np.random.default_rng(start % 2**32).random(len(keys))
+    return pa.table({"k": keys, "ts": pa.array(times, pa.timestamp("us", "UTC")), "x": values})
+
+
+def one_key(bench: Bench) -> Iterator[Line]:
+    """One key, 1,000 rows per micro-batch, from two places in the cycle of DABA Lite."""
+    batches = 6 if bench.quick else 26
+    sizes = (10_000, 100_000, 1_000_000)
+    found: dict[int, list[Batch]] = {n: [] for n in sizes}
+    for part in (2, 3):  # after half a window more most batches are shifting, and after three quarters shrinking
+        for n in sizes:
+            files = [n, n * part // 4, *[1_000] * (batches + 2)]
+            starts = np.concatenate([[0], np.cumsum(files)])
+            pieces = zip(starts[:-1].tolist(), files, strict=True)
+            path = bench.files(rows(np.zeros(size, np.int64), a * 1_000, 1_000) for a, size in pieces)
+            definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over(rows=n), m=sw.max("x").over(rows=n))
+            found[n] += bench.run(path, lambda df, d=definition: df.transform(d, shards=1))[-batches:]
+    worst = {n: max(batch.written for batch in found[n]) for n in sizes}
+    medians = {n: statistics.median(batch.ms for batch in found[n]) for n in sizes}
+    for what, by, unit in (("state bytes written, the worst batch", worst, "B"), ("time, median", medians, "ms")):
+        ratio = max(by.values()) / min(by.values())
+        shown = ", ".join(f"{n:,}: {value:,.0f} {unit}" for n, value in by.items())
+        yield Line("one key", what, shown, "", ratio, "<= 1.3", ratio <= 1.3)
+
+
+class PerKey(StatefulProcessor):
+    """What one would write without Slidewise: one call per key, its window in a value state."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def init(self, handle: Any) -> None:
+        self.window = handle.getValueState("window", "rows binary")
+
+    def handleInputRows(self, key: Any, frames: Any, _timers: Any) -> Any:
+        import pandas as pd
+
+        frame = pd.concat(frames).sort_values("ts")
+        held = self.window.get()
+        old = np.frombuffer(held[0]) if held is not None else np.empty(0)
+        both = np.concatenate([old, frame["x"].to_numpy()])
+        frame["m"] = pd.Series(both).rolling(self.n, min_periods=1).max().to_numpy()[len(old) :]
+        self.window.update((both[-self.n :].tobytes(),))
+        yield frame
+
+    def close(self) -> None:
+        pass
+
+
+def per_key(n: int) -> Callable[[DataFrame], DataFrame]:
+    def over(df: DataFrame) -> DataFrame:
+        return df.groupBy("k").transformWithStateInPandas(PerKey(n), SCHEMA + ", m double", "Append", "EventTime")
+
+    return over
+
+
+def many_keys(bench: Bench) -> Iterator[Line]:
+    """Many keys with few rows each against one call per key."""
+    works = ((10_000, 10, 100, 10.0), (10_000, 10, 1_000, 3.0), (1_000, 1_000, 1_000, 3.0))
+    for keys, each, n, target in works[:1] if bench.quick else works:
+        per_file = [n, *[each] * 4]  # the first fills the windows
+        starts = np.concatenate([[0], np.cumsum(per_file)]) * keys
+        tables = (
+            rows(np.tile(np.arange(keys), size), a, 1) for a, size in zip(starts[:-1].tolist(), per_file, strict=True)
+        )
+        path = bench.files(tables)
+        definition = sw.Sliding(by="k", on="ts", m=sw.max("x").over(rows=n))
+        ours = statistics.median(b.ms for b in bench.run(path, lambda df, d=definition: df.transform(d))[-2:])
+        other = statistics.median(b.ms for b in bench.run(path, per_key(n))[-3:])
+        what = f"{keys:,} keys with {each:,} rows each, window of {n:,} rows"
+        ratio = other / ours
+        yield Line("keys", what, f"{ours:,.0f} ms", f"{other:,.0f} ms", ratio, f">= {target:g}", ratio >= target)
+
+
+def sustained(bench: Bench) -> Iterator[Line]:
+    """Rows per second against a shuffle alone, and against Spark's sliding windows, which copy each row 600 times."""
+    size, batches = 200_000, 4 if bench.quick else 8
+    tables = (
+        rows(np.random.default_rng(i).integers(0, 1_000, size), i * size * 100, 100) for i in range(batches)
+    )  # 10,000 rows per second of event time
+    path = bench.files(tables)
+    definition = sw.Sliding(by="k", on="ts", m=sw.max("x").over("10 minutes"), s=sw.mean("x").over("10 minutes"))
+
+    def rate(found: list[Batch], skip: int = 2) -> float:
+        return statistics.median(b.rows / b.ms * 1_000 for b in found[skip:])
+
+    ours = rate(bench.run(path, lambda df: df.transform(definition)))
+    shuffled = rate(bench.run(path, lambda df: df.repartition("k")))
+    yield _rates("against repartition(key)", ours, shuffled, 0.35)
+    small = bench.files(rows(np.random.default_rng(i).integers(0, 1_000, 5_000), i * 500_000, 100) for i in range(4))
+    windows = F.window("ts", "10 minutes", "1 second")
+    theirs = rate(bench.run(small, lambda df: df.groupBy(windows, "k").agg(F.max("x"), F.avg("x"))), 1)
+    yield _rates("against groupBy(window(10 minutes, 1 second), key)", ours, theirs, 20)
+
+
+def _rates(what: str, ours: float, other: float, target: float) -> Line:
+    met = ours / other >= target
+    return Line("sustained", what, f"{ours:,.0f} rows/s", f"{other:,.0f} rows/s", ours / other, f">= {target:g}", met)
+
+
+WORKS = {"one key": one_key, "keys": many_keys, "sustained": sustained}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer micro-batches")
+    parser.add_argument("--only", default="", help="works whose name holds this word")
+    options = parser.parse_args()
+    console = make_console(160)
+    machine = describe_machine(["pyspark", "pyarrow", "numpy", "numba"])
+    console.print(machine)
+    builder: Any = SparkSession.builder
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.numRecentProgressUpdates": "10000",
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    }
+    builder = builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    lines: list[Line] = []
+    table = Table(*FIELDS)
+    with tempfile.TemporaryDirectory() as directory:
+        bench = Bench(spark, Path(directory), options.quick)
+        for name, work in WORKS.items():
+            if options.only in name:
+                for line in work(bench):
+                    lines.append(line)
+                    console.print(line.work, "|", line.what, "|", line.ours, "|", line.other, "|", f"{line.ratio:.2f}")
+    for line in lines:
+        table.add_row(*[f"{part:.2f}" if isinstance(part, float) else str(part) for part in line])
+    console.print(table)
+    if not options.quick and not options.only:
+        say_saved(console, [save_csv("spark_stream.csv", machine, FIELDS, lines)])
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Page 0 of a shard: what has been released, which timer is set, and which pages there are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slidewise.errors import SnapshotError
+from slidewise.live.codec import Reader, Writer
+from slidewise.spark.pages import DIRECTORY, Pages
+
+
+class Waiting(NamedTuple):
+    """A page of rows that wait, their earliest and latest time, and the page's size."""
+
+    page: int
+    first: int
+    last: int
+    size: int
+
+
+class Bucket(NamedTuple):
+    """A page of keys: those whose hash is at or above `low`, and below the next bucket's.
+
+    `newest` is the newest time of any of them, and `large` how many have pages of their own.
+    """
+
+    low: int
+    page: int
+    newest: int
+    large: int
+
+
+class Directory:
+    """The directory, read from page 0 and written back to it. Times are microseconds."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self.schema: bytes = b""
+        self.released: int | None = None
+        self.timer: int | None = None
+        self.next_page = DIRECTORY + 1
+        self.next_large = 1
+        self.waiting: list[Waiting] = []
+        self.buckets: list[Bucket] = []
+        payload = pages.read(DIRECTORY)
+        if payload is None:
+            return
+        source = Reader(payload)
+        try:
+            self.schema, self.released, self.timer = source.value(), source.value(), source.value()
+            self.next_page, self.next_large = source.size(), source.size()
+            self.waiting = [Waiting(*one) for one in source.row()]
+            self.buckets = [Bucket(*one) for one in source.row()]
+            source.end()
+        except (ValueError, IndexError, TypeError) as error:
+            raise SnapshotError(f"the shard's directory makes no sense: {error}") from error
+
+    def new_page(self) -> int:
+        number = self.next_page
+        self.next_page += 1
+        return number
+
+    def new_large(self) -> int:
+        number = self.next_large
+        self.next_large += 1
+        return number
+
+    def write(self) -> None:
+        out = Writer()
+        for value in (self.schema, self.released, self.timer):
+            out.value(value)
+        out.size(self.next_page)
+        out.size(self.next_large)
+        out.row([tuple(one) for one in self.waiting])
+        out.row([tuple(one) for one in self.buckets])
+        self._pages.write(DIRECTORY, bytes(out.data))
+
+    def touched(self, hashes: Any) -> list[int]:
+        """The places in `buckets` of the pages that keys with these hashes belong to."""
+        if not self.buckets:
+            return []
+        lows = np.array([bucket.low for bucket in self.buckets], np.int64)
+        return np.unique(np.searchsorted(lows, hashes, side="right") - 1).tolist()  # type: ignore[no-any-return]

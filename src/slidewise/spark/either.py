@@ -1,0 +1,45 @@
+"""A definition on Spark: over a batch DataFrame, or over a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.errors import SlidewiseError, did_you_mean
+
+_BATCH, _STREAM = ("parallel", "presorted"), ("shards", "forget_after", "metrics")
+
+
+def over_spark(definition: Definition, df: Any, **options: Any) -> Any:
+    """The DataFrame with one more column per aggregate."""
+    _check(df, options)
+    if df.isStreaming:
+        from slidewise.spark.stream import over_stream
+
+        return over_stream(definition, df, **options)
+    from slidewise.spark.batch import over_dataframe
+
+    return over_dataframe(definition, df, **options)
+
+
+def plan_on_spark(definition: Definition, df: Any, **options: Any) -> Any:
+    """How it will run; nothing runs."""
+    _check(df, options)
+    if df.isStreaming:
+        from slidewise.spark.stream import planned_stream
+
+        return planned_stream(definition, df, **options)[1]
+    from slidewise.spark.batch import planned_for
+
+    return planned_for(definition, df, **options)[1]
+
+
+def _check(df: Any, options: dict[str, Any]) -> None:
+    taken, others = (_STREAM, _BATCH) if df.isStreaming else (_BATCH, _STREAM)
+    here = "a stream" if df.isStreaming else "a batch DataFrame"
+    for name in options:
+        if name in others:
+            raise SlidewiseError(f"{name}= is not for {here}, which takes {', '.join(f'{one}=' for one in taken)}")
+        if name not in taken:
+            hint = did_you_mean(name, taken)
+            raise SlidewiseError(f"{name}= is not known; {here} takes {', '.join(f'{one}=' for one in taken)}{hint}")

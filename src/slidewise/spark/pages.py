@@ -1,0 +1,144 @@
+"""A shard's state in pages: bytes under numbers, each read and written at most once in a call.
+
+A page, numbers little-endian:
+
+    4 bytes    "SWPG"
+    2          the format's version
+    16         the stream's fingerprint
+    4          the shard
+    8          the page's number in the shard; page 0 is the shard's directory
+    4          the payload's length
+    ...        the payload
+    16         BLAKE2b of everything before
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from slidewise.errors import SnapshotError
+
+MAGIC = b"SWPG"
+VERSION = 1
+DIRECTORY = 0
+# A page of several keys is cut in two above this, so that pages hold 16 to 64 KB.
+LARGEST = 65_536
+_HEADER = struct.Struct("<4sH16sIQI")
+_DIGEST = 16
+
+
+class Store(Protocol):
+    """Where a shard's pages lie: a map state of Spark, or a dict in tests."""
+
+    def get(self, number: int) -> bytes | None: ...
+
+    def put(self, number: int, page: bytes) -> None: ...
+
+    def remove(self, number: int) -> None: ...
+
+
+class Pages:
+    """The pages of one shard during one call: changes are kept here until `flush` writes them."""
+
+    def __init__(self, store: Store, fingerprint: str, shard: int) -> None:
+        self._store = store
+        self._fingerprint = fingerprint
+        self._shard = shard
+        self._read: dict[int, bytes | None] = {}
+        self._changed: dict[int, bytes | None] = {}
+        self.bytes_read = 0
+        self.bytes_written = 0
+
+    def read(self, number: int) -> bytes | None:
+        """A page's payload, or None where there is no such page."""
+        if number in self._changed:
+            return self._changed[number]
+        if number not in self._read:
+            page = self._store.get(number)
+            self.bytes_read += 0 if page is None else len(page)
+            self._read[number] = None if page is None else opened(page, self._fingerprint, self._shard, number)
+        return self._read[number]
+
+    def write(self, number: int, payload: bytes) -> None:
+        self._changed[number] = payload
+
+    def drop(self, number: int) -> None:
+        self._changed[number] = None
+
+    def flush(self) -> None:
+        """Write what has changed, the directory last."""
+        moment("before")
+        for number in sorted(self._changed, key=lambda n: (n == DIRECTORY, n)):
+            payload = self._changed[number]
+            if payload is None:
+                self._store.remove(number)
+            elif payload != self._read.get(number):
+                page = closed(payload, self._fingerprint, self._shard, number)
+                self.bytes_written += len(page)
+                self._store.put(number, page)
+                moment("between")
+        moment("after")
+
+
+def closed(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
+    """A page with this payload."""
+    head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(fingerprint), shard, number, len(payload))
+    return head + payload + _checksum(head + payload)
+
+
+def opened(page: bytes, fingerprint: str, shard: int, number: int) -> bytes:
+    """A page's payload, once everything about the page is as it should be."""
+    what = f"page {number} of shard {shard}"
+    if len(page) < _HEADER.size + _DIGEST or page[: len(MAGIC)] != MAGIC:
+        raise SnapshotError(f"{what} is no page of Slidewise: it has {len(page)} bytes and begins with {page[:4]!r}")
+    _, version, found, its_shard, its_number, length = _HEADER.unpack_from(page)
+    if version != VERSION:
+        remedy = "upgrade Slidewise" if version > VERSION else "start from a new checkpoint"
+        raise SnapshotError(f"{what} has format version {version}, and this Slidewise reads {VERSION}; {remedy}")
+    if len(page) != _HEADER.size + length + _DIGEST:
+        raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {_RESTORE}")
+    if page[-_DIGEST:] != _checksum(page[:-_DIGEST]):
+        raise SnapshotError(f"{what} is damaged: its checksum does not match; {_RESTORE}")
+    if found.hex() != fingerprint:
+        raise SnapshotError(
+            f"the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
+            f"{found.hex()}, and this query's {fingerprint}; go back to what wrote it, or start from a new checkpoint"
+        )
+    if (its_shard, its_number) != (shard, number):
+        raise SnapshotError(
+            f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {_RESTORE}"
+        )
+    return page[_HEADER.size : -_DIGEST]
+
+
+_RESTORE = "restore the checkpoint from a copy, or start from a new one"
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST).digest()
+
+
+def moment(name: str) -> None:
+    """A moment at which tests kill the process: `SLIDEWISE_KILL_AT=before:9,between:40` does so in one of so many."""
+    for wanted in os.environ.get("SLIDEWISE_KILL_AT", "").split(","):
+        where, _, one_in = wanted.partition(":")
+        if where == name and int.from_bytes(os.urandom(4), "little") % int(one_in or 1) == 0:
+            os.kill(os.getpid(), 9)
+
+
+def record(batch: Any) -> bytes:
+    """A record batch as bytes, without its schema."""
+    return bytes(batch.serialize())
+
+
+def record_from(data: Any, schema: Any) -> Any:
+    """The table whose only record batch these bytes are."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), schema)])
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        raise SnapshotError(f"a page's rows make no sense: {error}; {_RESTORE}") from error

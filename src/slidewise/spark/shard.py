@@ -1,0 +1,243 @@
+"""What becomes of a shard's rows in one call: late ones are dropped, early ones wait, the others are answered."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from slidewise.definition import Definition, order_matters
+from slidewise.errors import InputError
+from slidewise.kernels.series import read
+from slidewise.live.spec import Spec, specs_of
+from slidewise.spark import buckets as B
+from slidewise.spark.buckets import Keys
+from slidewise.spark.directory import Directory
+from slidewise.spark.keeping import Keeping, Runs
+from slidewise.spark.pages import Pages, Store
+from slidewise.spark.sorted_rows import check_times
+from slidewise.spark.stream_answers import pane_bytes, panes_of, running
+from slidewise.spark.waiting_room import ready, ticks, wait
+from slidewise.tables.arrange import arrange, key_codes, order_peers
+
+Array = Any
+_MICROSECOND = 1_000  # in nanoseconds, as windows count
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a query says once: the definition, the fingerprint, the type of each answer, and how long keys live.
+
+    `forget_after` is in microseconds; keys without a row for longer start anew.
+    """
+
+    definition: Definition
+    fingerprint: str
+    answers: dict[str, Any]
+    forget_after: int | None = None
+
+
+@dataclass(frozen=True)
+class Went:
+    """A call's answered rows, or None; how many rows were dropped as late; the timer that is set and the one wanted."""
+
+    table: Any
+    dropped: int
+    timer_before: int | None
+    timer: int | None
+
+
+class Shard:
+    """A definition at work on one shard; `call` takes rows in, and moves time on."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._definition = terms.definition
+        specs = [_in_microseconds(spec) for spec in specs_of(terms.definition, spikes=False)]
+        self._sliding = [spec for spec in specs if not spec.running]
+        self._running = [spec for spec in specs if spec.running]
+        self._lifetime = lifetime(specs, terms.forget_after)
+        self._ordered = any(map(order_matters, terms.definition.columns.values()))
+
+    def call(self, store: Store, number: int, tables: list[Any], watermark: int) -> Went:
+        """Take in rows, and answer those at or before the watermark, in milliseconds; 0 means that there is none yet.
+
+        The rows' first column is the hash of their key.
+        """
+        import pyarrow as pa
+
+        pages = Pages(store, self._terms.fingerprint, number)
+        directory = Directory(pages)
+        until = watermark * 1_000 if watermark > 0 else None
+        schema = pa.ipc.read_schema(pa.py_buffer(directory.schema)) if directory.schema else tables[0].schema
+        directory.schema = directory.schema or schema.serialize().to_pybytes()
+        table = pa.concat_tables([_as(one, schema) for one in tables]) if tables else schema.empty_table()
+        on = self._definition.on
+        assert on is not None
+        check_times(self._definition, table, ())
+        dropped = 0
+        if directory.released is not None:
+            late = ticks(table, on) <= directory.released
+            dropped = int(late.sum())
+            table = table.filter(~late) if dropped else table
+        answered = None
+        if until is not None and (directory.released is None or until >= directory.released):
+            found, rest = ready(pages, directory, schema, on, until)
+            due = ticks(table, on) <= until
+            found.append(table.filter(due))
+            due_rows = pa.concat_tables(found)
+            table = pa.concat_tables([*rest, table.filter(~due)])
+            directory.released = until
+            there = Keeping(pages, directory, schema, self._definition, self._sliding, self._terms.answers)
+            if len(due_rows):
+                answered = self._answered(there, due_rows, until)
+            if self._lifetime is not None:
+                for large in there.buckets.expire(until - self._lifetime):
+                    there.large_key(large).drop()
+        wait(pages, directory, table, on)
+        before, directory.timer = directory.timer, self._timer(directory)
+        directory.write()
+        pages.flush()
+        return Went(answered, dropped, before, directory.timer)
+
+    def _timer(self, directory: Directory) -> int | None:
+        """When there is something to do even if no rows come: the first waiting row is due, or a page's keys end."""
+        moments = [one.first for one in directory.waiting[:1]]
+        if self._lifetime is not None:
+            moments += [bucket.newest + self._lifetime for bucket in directory.buckets]
+        return max(1, -(-min(moments) // 1_000)) if moments else None
+
+    def _answered(self, there: Keeping, table: Any, until: int) -> Any:
+        """The rows with their answers, sorted by key and time; the keys' windows are as they are after them."""
+        import pyarrow as pa
+
+        directory, buckets = there.directory, there.buckets
+        places = directory.touched(table.column(B.HASH).to_numpy())
+        old = buckets.read(places)
+        table, codes = self._sorted(old, table)
+        times = ticks(table, self._definition.on or "")
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))  # of each key among the new rows
+        mine = codes[starts]
+        runs = self._runs(old, times, starts, mine)
+        before = old.taken(mine[runs.connected])
+        last_rows = np.append(starts[1:], len(table)) - 1
+
+        numbers = np.zeros(len(starts), np.int64)
+        known = mine < len(old)
+        numbers[known] = old.numbers(B.LARGE)[mine[known]]
+        for number in numbers[(numbers > 0) & ~runs.connected].tolist():
+            there.large_key(number).drop()
+        numbers[~runs.connected] = 0
+        found, kept_rows, counts, numbers = there.slide(before, table, runs, numbers)
+        states = self._run(before, table, runs, found)
+        of_keys = pa.table(
+            [
+                *(table.column(name).take(pa.array(starts)) for name in self._definition.by),
+                table.column(B.HASH).take(pa.array(starts)),
+                pa.array(times[last_rows]),
+                pa.array(counts),
+                pa.array(states, pa.binary()),
+                pa.array(numbers),
+            ],
+            schema=old.table.schema,
+        )
+        others = old.taken(np.setdiff1d(np.arange(len(old)), mine))
+        keys = Keys(pa.concat_tables([others.table, of_keys]), pa.concat_tables([others.rows, kept_rows]))
+        order = np.argsort(keys.numbers(B.HASH), kind="stable")
+        if self._lifetime is not None:
+            alive = keys.numbers(B.NEWEST)[order] > until - self._lifetime
+            for number in keys.numbers(B.LARGE)[order[~alive]].tolist():
+                if number:
+                    there.large_key(number).drop()
+            order = order[alive]
+        buckets.write(places, keys.taken(order))
+        for name in self._definition.columns:
+            kind = self._terms.answers[name]
+            table = table.append_column(name, found[name] if found[name].type == kind else found[name].cast(kind))
+        return table.drop_columns([B.HASH])
+
+    def _sorted(self, old: Keys, table: Any) -> tuple[Any, Array]:
+        """The rows sorted by key and time, and peers in their order; keys that are there have their places there."""
+        import pyarrow as pa
+
+        definition = self._definition
+        keys = [
+            (
+                name,
+                pa.chunked_array([*old.table.column(name).chunks, *table.column(name).chunks], table.field(name).type),
+            )
+            for name in definition.by
+        ]
+        codes, _ = key_codes(keys)
+        if codes is None:  # the one key there is
+            codes = np.zeros(len(old) + len(table), np.int64)
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        codes = rank[inverse][len(old) :]
+        on = definition.on or ""
+        times = ticks(table, on)
+        arranged = arrange(codes, len(first), times, len(table))
+        if self._ordered:
+            columns = [(name, read(table.column(name), repr(name))) for name in definition.ordering]
+            arranged = order_peers(arranged, arranged.bring(times), columns)
+        if arranged.places is None:
+            return table.combine_chunks(), codes
+        order = np.empty(len(table), np.int64)
+        order[arranged.places] = np.arange(len(table))
+        return table.take(pa.array(order)).combine_chunks(), codes[order]
+
+    def _runs(self, old: Keys, times: Array, starts: Array, mine: Array) -> Runs:
+        connected = mine < len(old)
+        cut = np.zeros(len(times), np.bool_)
+        cut[starts] = True
+        if self._lifetime is not None:
+            cut[1:] |= times[1:] - times[:-1] > self._lifetime
+            newest = old.numbers(B.NEWEST)[mine[connected]]
+            connected[connected] = times[starts[connected]] - newest <= self._lifetime
+        each = np.cumsum(cut) - 1
+        return Runs(each, each[starts], each[np.append(starts[1:], len(times)) - 1], connected, starts)
+
+    def _run(self, before: Keys, table: Any, runs: Runs, found: dict[str, Any]) -> list[bytes | None]:
+        """Answers of everything so far, into `found`; and each key's states afterwards."""
+        if not self._running:
+            return [None] * len(runs.last)
+        panes = [panes_of(self._running, None) for _ in range(int(runs.each[-1]) + 1)]
+        stored = before.table.column(B.STATES).to_pylist()
+        for run, data in zip(runs.first[runs.connected].tolist(), stored, strict=True):
+            panes[run] = panes_of(self._running, data)
+        found |= running(self._definition, self._running, table, runs.each, panes)
+        return [pane_bytes(panes[run]) for run in runs.last.tolist()]
+
+
+def lifetime(specs: list[Spec], forget_after: int | None) -> int | None:
+    """For how long after its last row a key may be needed, in microseconds; None where there is no end."""
+    if any(spec.running or spec.numbered for spec in specs):
+        return forget_after
+    return int(max(math.ceil(spec.width) for spec in specs))
+
+
+def _in_microseconds(spec: Spec) -> Spec:
+    if spec.numbered or spec.width is None:
+        return spec
+    scaled = copy(spec)
+    scaled.width = Fraction(spec.width, _MICROSECOND)
+    return scaled
+
+
+def _as(table: Any, schema: Any) -> Any:
+    """The same rows in the schema that the state has."""
+    import pyarrow as pa
+
+    if table.schema == schema:
+        return table
+    try:
+        return table.cast(schema)
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise InputError(
+            f"the stream's columns are not those of the checkpoint: it has {', '.join(map(str, schema))}; {error}"
+        ) from error

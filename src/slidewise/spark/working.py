@@ -1,0 +1,72 @@
+"""What Spark's workers run for a stream: rows into blobs, a shard's call, blobs into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from slidewise.errors import SlidewiseError
+from slidewise.spark import packing
+from slidewise.spark.buckets import HASH
+from slidewise.spark.packing import DATA, DROPPED, ROWS
+from slidewise.spark.shard import Shard
+
+
+def run(payload: bytes, batches: Iterable[Any]) -> Iterator[Any]:
+    """One of the two maps around the state."""
+    from pyspark import cloudpickle
+
+    function, given = cloudpickle.loads(payload)
+    yield from getattr(packing, function)(given, batches)
+
+
+class Working:
+    """The definition in one worker; shards come one after the other."""
+
+    def __init__(self, payload: bytes, handle: Any, pages: Any) -> None:
+        from pyspark import cloudpickle
+
+        terms, names = cloudpickle.loads(payload)
+        self._names = [HASH, *names]
+        self._shard = Shard(terms)
+        self._handle = handle
+        self._store = MapStore(pages)
+
+    def call(self, shard: int, frames: Iterable[Any], watermark: int, fired: bool) -> Iterator[Any]:
+        """Take in a shard's blobs, and yield its answers as blobs."""
+        import pandas as pd
+
+        tables = [packing.table_of(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
+        try:
+            went = self._shard.call(self._store, shard, tables, watermark)
+        except SlidewiseError as error:  # it says all; the way that led to it is of no use
+            raise error.with_traceback(None) from None
+        if went.timer != went.timer_before:
+            if went.timer_before is not None and not fired:
+                self._handle.deleteTimer(went.timer_before)
+            if went.timer is not None:
+                self._handle.registerTimer(went.timer)
+        dropped = went.dropped
+        if went.table is not None:
+            for blob, rows in packing.blobs(went.table):
+                yield pd.DataFrame({DATA: [blob], ROWS: [rows], DROPPED: [dropped]})
+                dropped = 0
+        if dropped:
+            yield pd.DataFrame({DATA: [None], ROWS: [0], DROPPED: [dropped]})
+
+
+class MapStore:
+    """A map state of Spark as a place for pages."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def get(self, number: int) -> bytes | None:
+        found = self._state.getValue((number,))
+        return None if found is None else bytes(found[0])
+
+    def put(self, number: int, page: bytes) -> None:
+        self._state.updateValue((number,), (page,))
+
+    def remove(self, number: int) -> None:
+        self._state.removeKey((number,))

@@ -1,0 +1,133 @@
+"""A stream that is killed again and again, and goes on from its checkpoint: no row is lost, and none comes twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed")
+pytest.importorskip("google.protobuf", reason="state on streams needs protobuf")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
+
+from crash import job
+from streams import Files
+
+import slidewise
+
+KILLS = int(os.environ.get("SLIDEWISE_KILLS", "8"))
+JOB = Path(job.__file__)
+
+
+def events(files: int, rows: int, seed: int) -> list[pa.Table]:
+    """Files of events, most of them of one key, in random order within 5 s."""
+    choose = np.random.default_rng(seed)
+    count = files * rows
+    times = np.sort(choose.integers(0, count * 50, count)) * 1_000  # 20 events a second
+    arrival = np.argsort(times + choose.integers(0, 4_900_000, count), kind="stable")
+    keys = choose.choice(["large", "large", "large", "a", "b", "c"], count)
+    table = pa.table(
+        {
+            "k": keys[arrival],
+            "ts": pa.array(times[arrival] + 1_700_000_000_000_000, pa.timestamp("us", "UTC")),
+            "x": choose.random(count),
+            "id": np.arange(count),
+        }
+    )
+    return [table.slice(i * rows, rows) for i in range(files)]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def filled(directory: Path, files: int, rows: int, seed: int) -> pa.Table:
+    """The job's input; all rows but the last one, which moves the watermark past the others."""
+    source = Files(None, directory / "in")
+    tables = events(files, rows, seed)
+    for table in tables:
+        source.add(table)
+    newest = max(table.column("ts").cast(pa.int64()).to_numpy().max() for table in tables)
+    end = pa.array([int(newest) + 6_000_000], pa.timestamp("us", "UTC"))
+    source.add(tables[0].slice(0, 1).set_column(1, "ts", end))
+    return pa.concat_tables(tables)
+
+
+def start(directory: Path, how: str, **more: str) -> subprocess.Popen[str]:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    variables |= {"SPARK_LOCAL_IP": "127.0.0.1", **more}
+    variables["PYTHONPATH"] = str(Path(slidewise.__file__).resolve().parents[1])
+    with (directory / "log").open("a") as log:
+        return subprocess.Popen(
+            [sys.executable, str(JOB), str(directory), how],
+            stdout=log,
+            stderr=log,
+            text=True,
+            env=variables,
+            start_new_session=True,
+        )
+
+
+def log_of(directory: Path) -> str:
+    return (directory / "log").read_text()[-3_000:]
+
+
+def compare(directory: Path, table: pa.Table) -> None:
+    found = pq.read_table(directory / "rows.parquet").sort_by("id")
+    assert len(found) == len(table)
+    expected = job.DEFINITION(table).sort_by("id")
+    assert found.column("id").to_pylist() == expected.column("id").to_pylist()
+    for name in job.DEFINITION.columns:
+        assert found.column(name).to_pylist() == expected.column(name).to_pylist(), name
+
+
+def offsets(directory: Path) -> int:
+    return len([path for path in (directory / "checkpoint" / "offsets").glob("[0-9]*") if path.suffix == ""])
+
+
+def test_a_killed_stream_goes_on_without_a_trace(directory: Path) -> None:
+    choose = random.Random(KILLS)
+    table = filled(directory, files=max(12, KILLS * 3 // 2), rows=1_000, seed=1)
+    kills = 0
+    while kills < KILLS:
+        running = start(directory, "once")
+        before, moment = offsets(directory), None
+        while running.poll() is None:
+            time.sleep(0.02)
+            if moment is None and offsets(directory) > before:  # it is at work
+                moment = time.monotonic() + choose.random() * choose.choice([0.2, 1.0, 2.5])
+            if moment is not None and time.monotonic() >= moment:
+                os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
+        if running.returncode == -signal.SIGKILL:
+            kills += 1
+            continue
+        assert running.returncode == 0, log_of(directory)
+        assert kills >= KILLS // 2, "the job was done before it could be killed often enough"
+        break
+    if not (directory / "rows.parquet").exists():
+        assert start(directory, "once").wait() == 0, log_of(directory)
+    compare(directory, table)
+
+
+def test_workers_that_die_before_between_and_after_writes_leave_no_trace(directory: Path) -> None:
+    table = filled(directory, files=6, rows=2_500, seed=2)
+    points: Any = {"SLIDEWISE_KILL_AT": "before:14,between:50,after:14"}
+    assert start(directory, "until_done", **points).wait() == 0, log_of(directory)
+    failures = int(re.findall(r"done after (\d+) failures", log_of(directory))[-1])
+    assert failures > 0
+    compare(directory, table)

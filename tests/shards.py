@@ -1,0 +1,106 @@
+"""A stream's shard without Spark: pages in a dict, and a watermark that follows the rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import lanes
+import numpy as np
+import pyarrow as pa
+
+import slidewise as sw
+from slidewise.spark.buckets import HASH
+from slidewise.spark.shard import Shard, Terms
+from slidewise.spark.types import answers_of
+
+FINGERPRINT = "ab" * 16
+SECOND = 1_000_000
+
+
+class Store:
+    """Pages in a dict, which counts what is read and written."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, bytes] = {}
+        self.read: list[int] = []
+        self.written: list[int] = []
+        self.bytes = 0
+
+    def get(self, number: int) -> bytes | None:
+        self.read.append(number)
+        return self.pages.get(number)
+
+    def put(self, number: int, page: bytes) -> None:
+        self.written.append(number)
+        self.bytes += len(page)
+        self.pages[number] = page
+
+    def remove(self, number: int) -> None:
+        self.written.append(number)
+        self.pages.pop(number, None)
+
+
+class Stream:
+    """A definition on one shard: `push` rows of a table, then move the watermark on."""
+
+    def __init__(self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None) -> None:
+        kinds = {
+            name: answers_of(one, [schema.field(column).type for column in one.columns])
+            for name, one in definition.columns.items()
+        }
+        self.definition = definition
+        self.terms = Terms(definition, FINGERPRINT, kinds, forget_after)
+        self.store = Store()
+        self.found: list[dict[str, Any]] = []
+        self.dropped = 0
+        self.timer: int | None = None
+
+    def push(self, table: pa.Table, watermark: int) -> list[dict[str, Any]]:
+        """Rows, and the watermark of the call in milliseconds; the rows that are answered."""
+        keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
+        hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
+        self.store.read, self.store.written, self.store.bytes = [], [], 0
+        went = Shard(self.terms).call(self.store, 3, [table.add_column(0, HASH, hashes)], watermark)
+        assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
+        assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
+        self.dropped += went.dropped
+        self.timer = went.timer
+        rows = [] if went.table is None else went.table.to_pylist()
+        self.found += rows
+        return rows
+
+
+def times_of(table: pa.Table, on: str) -> Any:
+    return np.array(table.column(on).cast(pa.int64()).to_pylist(), np.int64)
+
+
+def played(stream: Stream, table: pa.Table, seed: int, delay: int = 4 * SECOND, most: int = 20) -> None:
+    """Rows in random order within the delay, cut at random places; in the end the watermark passes them all."""
+    choose = random.Random(seed)
+    times = times_of(table, stream.definition.on or "")
+    arrival = sorted(range(len(times)), key=lambda i: times[i] + choose.random() * delay)
+    watermark = newest = at = 0
+    while at < len(times):
+        some = arrival[at : at + choose.randrange(1, most + 1)]
+        at += len(some)
+        stream.push(table.take(pa.array(some, pa.int64())), watermark)
+        newest = max(newest, int(times[some].max()))
+        watermark = max(watermark, (newest - delay) // 1_000)
+    stream.push(table.slice(0, 0), newest // 1_000 + 1)
+
+
+@contextmanager
+def small_pages(size: int, slots: int = 2) -> Iterator[None]:
+    """Pages so small that a few rows fill them, and keys are soon large."""
+    with (
+        patch("slidewise.spark.buckets.LARGEST", size),
+        patch("slidewise.spark.waiting_room.LARGEST", size),
+        patch("slidewise.spark.keeping.LARGEST", size),
+        patch("slidewise.spark.large_key.CHUNK", size // 3),
+        patch("slidewise.spark.chunk_window.SLOTS", slots),
+    ):
+        yield

@@ -1,0 +1,310 @@
+"""A stream's shard without Spark: the answers of one table, late rows, pages, and keys that grow and end."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import definitions.test_lanes as features
+import lanes
+import numpy as np
+import pyarrow as pa
+import pytest
+from shards import SECOND, Stream, played, small_pages
+
+import slidewise as sw
+from slidewise.spark.large_key import LargeKey
+from slidewise.spark.pages import closed, opened
+
+pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
+ON_TIMESTAMPS = {
+    name: case
+    for name, case in features.BY_NAME.items()
+    if case.definition.on
+    and pa.types.is_timestamp(case.table.schema.field("ts").type)
+    and case.table.schema.field("ts").type.unit != "ns"
+}
+
+
+def in_microseconds(table: pa.Table) -> pa.Table:
+    at = table.schema.get_field_index("ts")
+    zone = table.schema.field("ts").type.tz
+    return table.set_column(at, "ts", table.column("ts").cast(pa.timestamp("us", zone)))
+
+
+def on_a_shard(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    table = in_microseconds(table)
+    stream = Stream(definition, table.schema)
+    played(stream, table, seed=len(table))
+    assert stream.dropped == 0
+    return lanes.as_table(definition, table, stream.found)
+
+
+@pytest.fixture(scope="module", params=[65_536, 150], ids=["large pages", "small pages"])
+def answers(request: pytest.FixtureRequest) -> dict[str, Any]:
+    lanes.LANES["shard"] = on_a_shard
+    try:
+        with small_pages(request.param):
+            return lanes.run("shard", list(ON_TIMESTAMPS.values()))
+    finally:
+        del lanes.LANES["shard"]
+
+
+@pytest.mark.parametrize("name", ON_TIMESTAMPS)
+def test_every_feature_on_a_shard(answers: dict[str, Any], name: str) -> None:
+    lanes.assert_same(ON_TIMESTAMPS[name], answers[name], features.expected(name))
+
+
+START = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def rows_at(seconds: list[float], **columns: Any) -> pa.Table:
+    times = pa.array([START + timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC"))
+    given = {name: values if isinstance(values, list) else [values] * len(seconds) for name, values in columns.items()}
+    return pa.table({"k": given.pop("k", ["a"] * len(seconds)), "ts": times, **given})
+
+
+def ms(seconds: float) -> int:
+    return int(START.timestamp() * 1_000 + seconds * 1_000)
+
+
+longest_drop = features.longest_drop
+LONG = sw.Sliding(
+    by="k",
+    on="ts",
+    total=sw.sum("x").over("300s"),
+    whole=sw.sum("n").over("300s", closed="left"),
+    top=sw.max("x").over(rows=250),
+    before=sw.mean("x").over(rows=40, closed="left", at_least=7),
+    spread=sw.stddev("x").over("200s", closed="both"),
+    where=sw.maxcount("n").where("ok").over("300s"),
+    count=sw.count("x").over("300s", closed="neither"),
+    drop=longest_drop("x").over("300s"),
+    words=sw.max("word").over("100s"),
+    some=sw.collect("n").over(rows=3),
+    far=sw.last("n").over(rows=400),
+    all=sw.sum("n").over("all"),
+)
+
+
+def long_rows(count: int, seed: int) -> pa.Table:
+    """A key with most of the rows, others with few, peers, nulls, and a gap longer than all windows."""
+    choose = random.Random(seed)
+    seconds, at = [], 0.0
+    for i in range(count):
+        at += choose.choice([0, 0, 0.5, 1, 2]) + (1_000 if i == count * 2 // 3 else 0)
+        seconds.append(at)
+    return rows_at(
+        seconds,
+        k=[choose.choice(["large"] * 8 + ["a", "b"]) for _ in seconds],
+        x=[choose.choice([None, 1.5, -2.25, 0.1, 1e10, 7.0]) for _ in seconds],
+        n=[choose.choice([None, 1, 2, 3, 2**40]) for _ in seconds],
+        ok=[choose.random() < 0.5 for _ in seconds],
+        word=[choose.choice(["p", "q", None]) for _ in seconds],
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_large_keys_give_the_answers_of_a_table(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = long_rows(2_000, seed)
+    definition = LONG
+    stream = Stream(definition, table.schema)
+    spanned = []
+    monkeypatch.setattr(LargeKey, "_spanned", _noting(LargeKey._spanned, spanned))
+    with small_pages(2_000, slots=4):
+        played(stream, table, seed, most=90)
+    assert len(spanned) > 100  # windows with chunks in the middle that were not read
+    found = lanes.as_table(definition, table, stream.found)
+    case = lanes.Case("long", definition, table)
+    expected = [{name: lanes.plain(row[name]) for name in definition.columns} for row in definition(table).to_pylist()]
+    lanes.assert_same(case, in_order(case, found.to_pylist()), expected)
+
+
+def _noting(method: Any, calls: list[int]) -> Any:
+    def noted(*given: Any) -> Any:
+        calls.append(1)
+        return method(*given)
+
+    return noted
+
+
+def in_order(case: lanes.Case, answered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Answers in the table's order; rows that are equal in everything may exchange theirs."""
+    names = case.table.column_names
+    waiting: dict[str, list[dict[str, Any]]] = {}
+    for row in answered:
+        waiting.setdefault(repr([row[name] for name in names]), []).append(row)
+    found = [waiting[repr([row[name] for name in names])].pop() for row in case.table.to_pylist()]
+    assert not any(waiting.values())
+    return [{name: lanes.plain(row[name]) for name in case.definition.columns} for row in found]
+
+
+SUM = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("10s"))
+
+
+def test_rows_at_just_before_and_just_after_the_watermark() -> None:
+    table = rows_at([1, 2, 2.000001, 3], x=[1.0, 2.0, 4.0, 8.0])
+    stream = Stream(SUM, table.schema)
+    assert [row["s"] for row in stream.push(table, ms(2))] == [1.0, 3.0]  # at the watermark is answered
+    late = rows_at([1.999999, 2, 2.000001], x=[16.0, 32.0, 64.0])
+    assert stream.push(late, ms(2)) == []
+    assert stream.dropped == 2  # those before and at it; just after it is in time
+    assert sorted(row["s"] for row in stream.push(table.slice(0, 0), ms(3))) == [71.0, 71.0, 79.0]
+
+
+def test_a_row_behind_the_watermark_is_in_time_where_nothing_was_released_past_it() -> None:
+    table = rows_at([1], x=[1.0])
+    stream = Stream(SUM, table.schema)
+    assert len(stream.push(table, ms(5))) == 1  # the shard has seen no watermark before
+    assert stream.push(table, ms(5)) == []
+    assert stream.dropped == 1
+
+
+def test_without_a_watermark_rows_wait_those_before_1970_too() -> None:
+    times = pa.array([datetime(1969, 12, 31, 23, 59, s, tzinfo=UTC) for s in (1, 2)], pa.timestamp("us", "UTC"))
+    table = pa.table({"k": ["a", "a"], "ts": times, "x": [1.0, 2.0]})
+    stream = Stream(SUM, table.schema)
+    assert stream.push(table, 0) == []
+    assert stream.timer == 1  # the first moment that a watermark can have
+    assert sorted(row["s"] for row in stream.push(table.slice(0, 0), 1)) == [1.0, 3.0]
+
+
+def test_timers_are_set_for_what_waits_and_for_what_ends() -> None:
+    table = rows_at([1.0000005, 30], x=[1.0, 2.0])
+    stream = Stream(SUM, table.schema)
+    stream.push(table, ms(0))
+    assert stream.timer == ms(1) + 1  # rounded up
+    stream.push(table.slice(0, 0), ms(1) + 1)
+    assert stream.timer == ms(11) + 1  # when the window of the first row ends
+    assert len(stream.store.pages) == 3
+    stream.push(table.slice(0, 0), ms(11) + 1)
+    assert stream.timer == ms(30)
+    assert len(stream.store.pages) == 2  # the directory, and a page of waiting rows
+
+
+@pytest.mark.parametrize("size", [65_536, 300])
+def test_state_ends_with_the_windows(size: int) -> None:
+    table = long_rows(600, 1)
+    stream = Stream(sw.Sliding(by="k", on="ts", s=sw.sum("x").over("60s"), c=sw.max("word").over("9s")), table.schema)
+    with small_pages(size):
+        played(stream, table, 1)
+        assert len(stream.store.pages) > 1
+        stream.push(table.slice(0, 0), ms(10_000))
+    assert list(stream.store.pages) == [0]
+    assert stream.timer is None
+
+
+def test_a_row_window_keeps_its_rows_and_forgets_them_when_told() -> None:
+    definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over(rows=3), n=sw.count().over("all"))
+    table = rows_at([0, 1, 100, 100.5, 400], x=[1.0, 2.0, 4.0, 8.0, 16.0])
+    kept = Stream(definition, table.schema)
+    forgets = Stream(definition, table.schema, forget_after=99 * SECOND)
+    for stream in (kept, forgets):
+        for i in range(len(table)):
+            stream.push(table.slice(i, 1), ms(max(0.001, i)))
+        stream.push(table.slice(0, 0), ms(500))
+    assert [(row["s"], row["n"]) for row in kept.found] == [(1, 1), (3, 2), (7, 3), (14, 4), (28, 5)]
+    assert [(row["s"], row["n"]) for row in forgets.found] == [(1, 1), (3, 2), (7, 3), (14, 4), (16, 1)]
+    assert len(kept.store.pages) == 2
+    assert list(forgets.store.pages) == [0]
+
+
+@pytest.mark.parametrize("cuts", [1, 2, 7, 60])
+@pytest.mark.parametrize("size", [65_536, 200])
+def test_forgetting_does_not_depend_on_the_calls(cuts: int, size: int) -> None:
+    choose = random.Random(3)
+    seconds = np.cumsum([choose.choice([1, 2, 3, 12, 30]) for _ in range(200)]).tolist()
+    table = rows_at(seconds, k=[choose.choice("ab") for _ in seconds], x=[float(i) for i in range(200)])
+    definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over(rows=9), n=sw.count().over("all"))
+    stream = Stream(definition, table.schema, forget_after=20 * SECOND)
+    with small_pages(size):
+        played(stream, table, cuts, most=cuts)
+    session, last, expected = dict.fromkeys("ab", 0), {}, []
+    for row, second in zip(table.to_pylist(), seconds, strict=True):
+        session[row["k"]] += second - last.get(row["k"], second) > 20
+        last[row["k"]] = second
+        expected.append(f"{row['k']} {session[row['k']]}")
+    in_sessions = definition(table.set_column(0, "k", pa.array(expected))).to_pylist()
+    found = sorted(stream.found, key=lambda row: row["x"])
+    assert [(row["s"], row["n"]) for row in found] == [(row["s"], row["n"]) for row in in_sessions]
+
+
+def test_pages_that_are_not_touched_are_neither_read_nor_written() -> None:
+    definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over(rows=50))
+    keys = [f"key {i}" for i in range(400)]
+    stream = Stream(definition, rows_at([0], x=[1.0]).schema)
+    for i in range(20):
+        stream.push(rows_at([i] * 400, k=keys, x=1.0), ms(i))
+    assert len(stream.store.pages) > 3
+    stream.push(rows_at([21], k=["key 7"], x=1.0), ms(30))
+    assert len(stream.store.read) == 2  # the directory, and the key's page
+    assert len(stream.store.written) == 2
+
+
+@pytest.mark.parametrize("by", ["rows", "time"])
+def test_what_is_written_does_not_grow_with_the_window(by: str) -> None:
+    """The worst call of each of three sizes of window; a window kept in one piece would grow by a factor of 16."""
+    worst = []
+    for n in (4_000, 16_000, 64_000):
+        window = sw.sum("x").over(rows=n) if by == "rows" else sw.sum("x").over(f"{n} s")
+        definition = sw.Sliding(by="k", on="ts", s=window, m=sw.max("x").over(rows=n))
+        stream = Stream(definition, rows_at([0], x=[1.0]).schema)
+        seconds = np.arange(n * 2 + 20_000).tolist()
+        with small_pages(6_400, slots=4):
+            stream.push(rows_at(seconds[:n], x=1.0), ms(n - 1))
+            costs = []
+            for at in range(n, len(seconds), 1_000):
+                found = stream.push(rows_at(seconds[at : at + 1_000], x=1.0), ms(at + 999))
+                costs.append((len(stream.store.read) + len(stream.store.written), stream.store.bytes))
+                assert found[-1]["s"] == n
+        worst.append((max(c for c, _ in costs), max(c for _, c in costs)))
+    pages, size = zip(*worst, strict=True)
+    assert max(pages) <= 1.3 * min(pages), worst
+    assert max(size) <= 1.3 * min(size), worst
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda p: p[:60] + bytes([p[60] ^ 1]) + p[61:], "damaged: its checksum does not match"),
+        (lambda p: p[:-1], r"has \d+ of \d+ bytes"),
+        (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 3, 2), "page 2 of shard 3 was found in its place"),
+        (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 4, 1), "page 1 of shard 4 was found in its place"),
+        (lambda p: p[:4] + b"\x02\x00" + p[6:], "format version 2, and this Slidewise reads 1; upgrade"),
+        (lambda p: p[:4] + b"\x00\x00" + p[6:], "format version 0, and this Slidewise reads 1; start from"),
+        (lambda p: b"nonsense" * 20, "no page of Slidewise"),
+        (lambda p: closed(opened(p, "ab" * 16, 3, 1), "cd" * 16, 3, 1), f"fingerprint is {'cd' * 16}.*{'ab' * 16}"),
+    ],
+)
+@pytest.mark.parametrize("waits", [True, False])
+def test_bad_pages_are_errors(spoil: Any, message: str, waits: bool) -> None:
+    table = rows_at([1, 2, 3], x=[1.0, 2.0, 3.0])
+    stream = Stream(SUM, table.schema)
+    stream.push(table, ms(0 if waits else 9))
+    stream.store.pages[1] = spoil(stream.store.pages[1])
+    with pytest.raises(sw.SnapshotError, match=message):
+        stream.push(rows_at([10], x=[1.0]), ms(11))
+    assert len(stream.found) == (0 if waits else 3)
+
+
+@pytest.mark.parametrize("size", [65_536, 300])
+def test_a_sum_that_does_not_fit_is_named(size: int) -> None:
+    seconds = list(range(100))
+    table = rows_at(seconds, k=["a", "b"] * 50, n=[2**62 if s in (61, 71) else 1 for s in seconds])
+    stream = Stream(sw.Sliding(by="k", on="ts", total=sw.sum("n").over("50s")), table.schema)
+    with small_pages(size):
+        for at in range(0, 60, 20):
+            stream.push(table.slice(at, 20), ms(at + 19))
+        with pytest.raises(sw.SumOverflowError, match=r"does not fit.*k=b, ts=2024-03-01 00:01:"):
+            stream.push(table.slice(60), ms(100))
+
+
+def test_state_that_cannot_be_stored_is_refused() -> None:
+    odd = sw.operator(
+        name="odd", identity=frozenset(), lift=lambda x: frozenset([x]), combine=lambda a, b: a | b, lower=len
+    )
+    table = rows_at([1, 2], x=["p", "q"])
+    stream = Stream(sw.Sliding(by="k", on="ts", n=odd("x").over("all")), table.schema)
+    with pytest.raises(sw.SlidewiseError, match=r"a state of 'n' is or holds .* give its operator encode= and decode="):
+        stream.push(table, ms(5))

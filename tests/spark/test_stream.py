@@ -1,0 +1,248 @@
+"""Definitions on streams: the answers of a table, whatever the micro-batches and the order of arrival."""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed")
+pytest.importorskip("google.protobuf", reason="state on streams needs protobuf")
+
+import definitions.test_lanes as features
+import lanes
+import numpy as np
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from spark_data import QUIET
+from streams import CHANGELOG, PROVIDER, SETTINGS, Files, answered, run, settings
+
+import slidewise as sw
+
+pytestmark = QUIET
+cloudpickle.register_pickle_by_value(features)
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+# Each query takes its time: other tables and kinds of time are tested on a shard alone.
+ON_STREAMS = {
+    name: case for name, case in features.BY_NAME.items() if case.definition.on and case.table is features.BIG
+}
+
+
+def merged(cases: dict[str, lanes.Case]) -> dict[str, lanes.Case]:
+    """Cases over one table with one key and one time as one case, since each query takes its time."""
+    plain = [c for c in cases.values() if c.table is features.BIG and c.definition.by == ("machine",)]
+    plain = [case for case in plain if not case.definition.ties]
+    columns = {f"{c.name} {name}": one for c in plain for name, one in c.definition.columns.items()}
+    together = lanes.Case("together", features.sliding(columns=columns), features.BIG)
+    return {"together": together} | {name: case for name, case in cases.items() if case not in plain}
+
+
+CASES = merged(ON_STREAMS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def streaming(spark: SparkSession) -> Iterator[None]:
+    with settings(spark, SETTINGS):
+        yield
+
+
+@pytest.fixture(scope="module")
+def answers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All cases in one lane: random micro-batches, rows in random order within the watermark's delay."""
+
+    def lane(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+        here = tmp_path_factory.mktemp("stream")
+        choose = random.Random(len(table))
+        on = table.schema.get_field_index("ts")
+        table = table.set_column(on, "ts", table.column("ts").cast(pa.timestamp("us", "UTC")))
+        times = np.array(table.column("ts").cast(pa.int64()).to_pylist(), np.int64)
+        delay = int(np.ptp(times)) // 5_000_000 + 1
+        arrival = sorted(range(len(times)), key=lambda i: times[i] + choose.random() * delay * 1e6)
+        cuts = [0, *sorted(choose.sample(range(1, len(times)), choose.choice([1, 2, 3]))), len(times)]
+        files = Files(spark, here / "in")
+        # The watermark moves on with one more row, which stays waiting.
+        end = pa.array([int(times.max()) + delay * 10**6 + 1_000], table.schema.field("ts").type)
+        end = table.slice(0, 1).set_column(on, "ts", end)
+        for a, b in pairwise(cuts):
+            piece = table.take(pa.array(arrival[a:b], pa.int64()))
+            files.add(piece if b < len(times) else pa.concat_tables([piece, end]))
+        stream = files.stream(spark.createDataFrame(table.combine_chunks()).schema)
+        found = stream.withWatermark("ts", f"{delay} seconds").transform(definition, shards=3)
+        run(found, here / "out", here / "checkpoint")
+        return answered(here / "out")
+
+    lanes.LANES["spark_stream"] = lane
+    try:
+        return lanes.run("spark_stream", list(CASES.values()))
+    finally:
+        del lanes.LANES["spark_stream"]
+
+
+@pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
+@pytest.mark.parametrize("name", CASES)
+def test_every_feature_on_a_stream(answers: dict[str, Any], name: str) -> None:
+    case = CASES[name]
+    lanes.assert_same(case, answers[name], lanes.direct(case.definition, case.table))
+
+
+START = datetime(2024, 3, 1, tzinfo=UTC)
+SCHEMA = "k string, ts timestamp, x double"
+SUM = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("10s"), n=sw.count().over(rows=2))
+
+
+def rows(*given: tuple[str, float, float]) -> pa.Table:
+    keys, seconds, values = zip(*given, strict=True)
+    times = pa.array([START + timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC"))
+    return pa.table({"k": list(keys), "ts": times, "x": list(values)})
+
+
+@pytest.fixture
+def here(tmp_path: Path, spark: SparkSession) -> Any:
+    """A stream of files, and `go` to run a definition over it from where it last was."""
+
+    class Here:
+        files = Files(spark, tmp_path / "in")
+        out = tmp_path / "out"
+        stream = files.stream(SCHEMA)
+
+        def go(self, definition: sw.Sliding = SUM, then: Any = None, **options: Any) -> list[Any]:
+            df = self.stream.withWatermark("ts", "5 seconds").transform(definition, **{"shards": 2, **options})
+            return run(df if then is None else then(df), self.out, tmp_path / "checkpoint")
+
+        def found(self) -> list[tuple[Any, ...]]:
+            table = answered(self.out).to_pylist()
+            return sorted(
+                (row["k"], (row["ts"].replace(tzinfo=UTC) - START).total_seconds(), row["s"], row["n"]) for row in table
+            )
+
+    return Here()
+
+
+def test_late_rows_are_dropped_and_counted_and_idle_keys_are_answered(here: Any) -> None:
+    here.files.add(rows(("a", 10, 1.0), ("idle", 10, 5.0), ("a", 15, 2.0)))
+    here.files.add(rows(("a", 16, 8.0)))  # the watermark is 10 s here: rows at and before it are released
+    here.files.add(rows(("a", 10, 16.0), ("a", 9.999, 32.0), ("a", 10.001, 64.0), ("a", 21, 4.0)))
+    progress = here.go()
+    released = [("a", 10, 1.0, 1), ("a", 10.001, 65.0, 2), ("a", 15, 67.0, 2), ("a", 16, 75.0, 2), ("idle", 10, 5.0, 1)]
+    assert here.found() == released
+    counted = [one.observedMetrics["slidewise"] for one in progress if "slidewise" in one.observedMetrics]
+    assert sum(one.dropped or 0 for one in counted) == 2
+    assert sum(one.answered or 0 for one in counted) == 5
+    here.files.add(rows(("b", 40, 1.0)))  # from the checkpoint: nothing twice, and what waited comes
+    here.go()
+    assert here.found() == sorted([*released, ("a", 21, 14.0, 2)])
+
+
+def test_a_changed_definition_is_refused_with_both_fingerprints(here: Any) -> None:
+    here.files.add(rows(("a", 10, 1.0), ("b", 20, 1.0)))
+    here.go()
+    here.files.add(rows(("a key that was not there before", 21, 1.0)))
+    other = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("11s"), n=sw.count().over(rows=2))
+    with pytest.raises(Exception, match=r"its fingerprint is [0-9a-f]{32}, and this query's [0-9a-f]{32}"):
+        here.go(other)
+    with pytest.raises(Exception, match="written by another definition, or with other options"):
+        here.go(shards=3)
+    assert [row[0] for row in here.found()] == ["a"]  # nothing came of the two that were refused
+
+
+def test_state_ends_with_the_windows(here: Any) -> None:
+    definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("10s"), n=sw.count().over("3s"))
+    here.files.add(rows(*((f"key {i}", 10.0 + i / 100, 1.0) for i in range(200))))
+    here.files.add(rows(("z", 13, 1.0)))
+    here.files.add(rows(("z", 100, 1.0)))
+    progress = here.go(definition)
+    assert len(here.found()) == 201
+    # Two shards: a directory each, the one row that waits, and its timer. Timers count twice.
+    assert progress[-1].stateOperators[0].numRowsTotal <= 5
+
+
+def test_a_further_stateful_operator_is_refused_by_spark(here: Any) -> None:
+    here.files.add(rows(("a", 10, 1.0)))
+    with pytest.raises(Exception, match=r"(?i)watermark"):
+        here.go(then=lambda df: df.groupBy(F.window("ts", "5 seconds")).count())
+
+
+def test_errors_before_anything_runs(here: Any, spark: SparkSession) -> None:
+    stream = here.stream
+    with pytest.raises(sw.SlidewiseError, match=r"has no watermark.*stream\.withWatermark\('ts', '30 seconds'\)"):
+        stream.transform(SUM)
+    marked = stream.withWatermark("ts", "5 seconds")
+    other = marked.withColumnRenamed("ts", "at").withColumn("ts", F.col("at") + F.expr("interval 1 second"))
+    with pytest.raises(sw.SlidewiseError, match="has a watermark on 'at', and not on the time 'ts'"):
+        other.transform(SUM)
+    with pytest.raises(sw.InputError, match=r"on='x' has Spark's type double; on a stream it must be a timestamp"):
+        marked.transform(sw.Sliding(by="k", on="x", n=sw.count().over(5)))
+    with pytest.raises(sw.SlidewiseError, match="parallel= is not for a stream, which takes shards=, forget_after="):
+        marked.transform(SUM, parallel="by_time")
+    with pytest.raises(sw.SlidewiseError, match=r"shard= is not known.*did you mean 'shards'"):
+        marked.transform(SUM, shard=3)
+    with pytest.raises(sw.SlidewiseError, match="shards= is a number from 1 to 65536, not 0"):
+        marked.transform(SUM, shards=0)
+    with pytest.raises(sw.SlidewiseError, match="forget_after=5 seconds is shorter than the window of 's', 10 seconds"):
+        marked.transform(SUM, forget_after="5s")
+    with pytest.raises(sw.SlidewiseError, match="shards= is not for a batch DataFrame"):
+        spark.createDataFrame(rows(("a", 1, 1.0))).transform(SUM, shards=2)
+    assert "a stream in 7 shards of keys" in str(SUM.explain(marked, shards=7))
+
+
+def test_settings_are_asked_for(here: Any, spark: SparkSession) -> None:
+    marked = here.stream.withWatermark("ts", "5 seconds")
+    with (
+        settings(spark, {PROVIDER: "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"}),
+        pytest.raises(sw.SlidewiseError, match=r"needs RocksDB.*spark\.conf\.set\(.*RocksDBStateStoreProvider"),
+    ):
+        marked.transform(SUM)
+    with settings(spark, {CHANGELOG: "false"}), pytest.warns(UserWarning, match="without changelog checkpointing"):
+        marked.transform(SUM)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        marked.transform(SUM)
+
+
+def test_columns_of_any_name_and_kind_ride_along(here: Any, tmp_path: Path) -> None:
+    here.files.add(rows(("a", 1, 1.0), ("a", 2, 2.0)))
+    here.files.add(rows(("b", 20, 3.0)))
+    wide = here.stream.withColumn("a.b", F.struct("k", "x")).withColumn("`q`", F.array("x"))
+    wide = wide.withColumn("m", F.create_map("k", "ts")).withColumn("d", F.col("x").cast("decimal(9,2)"))
+    df = wide.withWatermark("ts", "5 seconds").transform(SUM)
+    assert df.columns == ["k", "ts", "x", "a.b", "`q`", "m", "d", "s", "n"]
+    query = df.writeStream.format("memory").queryName("wide").trigger(availableNow=True).start()
+    query.awaitTermination()
+    found = df.sparkSession.table("wide").orderBy("ts").collect()
+    assert [(row["a.b"].x, row["`q`"], str(row["d"]), row["s"]) for row in found] == [
+        (1.0, [1.0], "1.00", 1.0),
+        (2.0, [2.0], "2.00", 3.0),
+    ]
+    assert [next(iter(row["m"].values())) for row in found] == [row["ts"] for row in found]
+
+
+def test_an_operator_that_raises_stops_the_query_and_nothing_is_lost(here: Any, tmp_path: Path) -> None:
+    here.files.add(rows(*(("a", i, float(i)) for i in range(20))))
+    here.files.add(rows(*(("a", 20 + i, float(i)) for i in range(20))))
+    flag = tmp_path / "repaired"
+
+    def picky(x: float) -> Any:
+        if x == 13.0 and not flag.exists():
+            raise ValueError("13")
+        return x
+
+    own = sw.operator(name="own", identity=0.0, lift=picky, combine=lambda a, b: a + b)
+    definition = sw.Sliding(by="k", on="ts", s=own("x").over("10s"), n=sw.count().over(rows=2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(Exception, match="column 's': ValueError: 13"):
+            here.go(definition)
+        flag.touch()
+        here.go(definition)
+    found = here.found()
+    assert len(found) == 35
+    assert [s for _, _, s, _ in found[:12]] == [float(sum(range(max(0, i - 9), i + 1))) for i in range(12)]
