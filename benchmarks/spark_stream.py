@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("PYTHONWARNINGS", "ignore")  # the rival's workers would warn in every call
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

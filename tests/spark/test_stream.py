@@ -246,3 +246,19 @@ def test_an_operator_that_raises_stops_the_query_and_nothing_is_lost(here: Any, 
     found = here.found()
     assert len(found) == 35
     assert [s for _, _, s, _ in found[:12]] == [float(sum(range(max(0, i - 9), i + 1))) for i in range(12)]
+
+
+def test_a_sink_that_cannot_be_written_for_a_while(here: Any, tmp_path: Path) -> None:
+    here.files.add(rows(*(("a", i, 1.0) for i in range(20))))
+    here.go()
+    before = here.found()
+    here.out.rename(tmp_path / "away")
+    here.out.write_text("in the way")
+    here.files.add(rows(*(("a", 20 + i, 1.0) for i in range(20))))
+    with pytest.raises(Exception, match=r"(?i)out"):
+        here.go()
+    here.out.unlink()
+    (tmp_path / "away").rename(here.out)
+    here.go()
+    assert here.found()[: len(before)] == before
+    assert [s for _, _, s, _ in here.found()] == [float(min(i + 1, 10)) for i in range(35)]

@@ -95,10 +95,13 @@ def planned_stream(
 def _check_watermark(definition: Definition, schema: Any) -> None:
     on = definition.on
     kind = schema[on].dataType.simpleString()
-    if kind not in ("timestamp", "timestamp_ntz"):
+    if kind != "timestamp":
+        made = (
+            f"F.col({on!r}).cast('timestamp')" if kind in ("timestamp_ntz", "date") else f"F.timestamp_seconds({on!r})"
+        )
         raise InputError(
             f"on={on!r} has Spark's type {kind}; on a stream it must be a timestamp, since watermarks are: make one, "
-            f"such as F.timestamp_seconds({on!r}), and give windows as durations"
+            f"such as {made}, and give windows as durations"
         )
     marked = [field.name for field in schema.fields if _DELAY in (field.metadata or {})]
     if on in marked:
