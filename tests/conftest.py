@@ -21,7 +21,7 @@ settings.load_profile("slidewise")
 with suppress(SlidewiseError):
     provide()
 
-SPARK = ("tests/spark/", "tests/pipeline/")
+SPARK = ("tests/spark/", "tests/pipeline/", "tests/crash/")
 
 
 @pytest.hookimpl(optionalhook=True)
