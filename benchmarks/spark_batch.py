@@ -10,7 +10,6 @@ counts as the time it had until then ("over").
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import statistics
 import sys
@@ -175,12 +174,15 @@ def run(spark: SparkSession, make: Callable[[], DataFrame], limit: float | None 
     start = time.perf_counter()
     if timer:
         timer.start()
-    with contextlib.suppress(Exception) if limit else contextlib.nullcontext():
+    try:
         df.write.format("noop").mode("overwrite").save()
-    seconds = time.perf_counter() - start
-    if timer:
-        timer.cancel()
-    return seconds, stopped.is_set()
+    except Exception:
+        if not stopped.is_set():  # it failed by itself, which is no time to compare with
+            raise
+    finally:
+        if timer:
+            timer.cancel()
+    return time.perf_counter() - start, stopped.is_set()
 
 
 def compare(spark: SparkSession, work: Work, turns: int) -> tuple[float, float, bool]:

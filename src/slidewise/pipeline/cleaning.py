@@ -13,8 +13,9 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.job import OWN, ROW, Job
-from slidewise.pipeline.order import PLACE, quoted, within_blocks, within_keys
+from slidewise.pipeline.order import PLACE, within_blocks, within_keys
 from slidewise.pipeline.parsing import parsed
+from slidewise.spark.slices import quoted
 
 _LATE = "out of order"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from slidewise.spark.slices import quoted
+
 # A row's place: its file, its block, and a number that grows within the block.
 PLACE = ("_file", "_block", "_id")
 
@@ -28,10 +30,6 @@ def within_keys(df: Any, by: Iterable[str]) -> Any:
     window = Window.partitionBy(*map(quoted, by)).orderBy(*PLACE)
     newest = F.max("_time").over(window.rowsBetween(Window.unboundedPreceding, -1))
     return df.withColumn("_inside", newest).drop("_time")
-
-
-def quoted(name: str | None) -> str:
-    return "`" + str(name).replace("`", "``") + "`"
 
 
 def _task() -> Callable[[Iterator[Any]], Iterator[Any]]:

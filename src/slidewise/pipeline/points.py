@@ -10,7 +10,7 @@ from typing import Any
 
 from slidewise.operators.aggregate import Aggregate
 from slidewise.pipeline.job import Job
-from slidewise.pipeline.order import quoted
+from slidewise.spark.slices import quoted
 
 POINTS = 900
 

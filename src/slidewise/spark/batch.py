@@ -9,7 +9,7 @@ from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.carrying import numbered
 from slidewise.spark.plan import Plan, planned
-from slidewise.spark.slices import HIDDEN, SLICE
+from slidewise.spark.slices import HIDDEN, SLICE, quoted
 from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
 from slidewise.windows import Duration
 
@@ -154,10 +154,6 @@ def one_zero(df: Any, name: str) -> Any:
     if df.schema[name].dataType.simpleString() in ("float", "double"):
         return F.when(column == 0.0, F.lit(0.0)).otherwise(column)
     return column
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 _WORKER = """

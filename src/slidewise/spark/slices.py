@@ -33,7 +33,7 @@ class Slices(NamedTuple):
         """The DataFrame's rows with the number of their slice; a row that the next slice needs also comes as a copy."""
         from pyspark.sql import functions as F
 
-        time = _ticks(F.col(_quoted(on)), self.kind)
+        time = _ticks(F.col(quoted(on)), self.kind)
         if self.kind in _FLOATS:
             reach = time + self.window * (1 + 2.0**-40) + F.abs(time) * 2.0**-50
             first, last = _floor(time / self.length), _floor(reach / self.length)
@@ -104,5 +104,6 @@ def _floor(quotient: Any) -> Any:
     return F.floor(F.greatest(F.least(quotient, F.lit(_FAR)), F.lit(-_FAR)))
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def quoted(name: str | None) -> str:
+    """A column's name as Spark reads it, whatever characters it has."""
+    return "`" + str(name).replace("`", "``") + "`"
