@@ -35,6 +35,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/spark_batch.py
+	@$(PY) benchmarks/spark_stream.py
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -196,6 +196,40 @@ def run(lane: str, cases: list[Case]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def clocked(case: Case) -> bool:
+    """Whether times are dates or moments of microseconds, as a stream has them, and no numbers."""
+    kind = None if case.definition.on is None else case.table.schema.field(case.definition.on).type
+    return kind is not None and pa.types.is_temporal(kind) and kind != pa.timestamp("ns")
+
+
+def run_together(lane: str, cases: list[Case]) -> dict[str, tuple[Case, list[dict[str, Any]]]]:
+    """The same, for lanes in which each job takes its time: cases that differ in rows and columns alone are one job.
+
+    Times are brought to microseconds in UTC; dates lie too far apart to share a job with seconds. More columns order
+    rows of equal time further, so each case comes with those as its `ties`.
+    """
+    jobs: dict[Any, list[Case]] = defaultdict(list)
+    for case in cases:
+        definition, on = case.definition, str(case.definition.on)
+        kind = case.table.schema.field(on).type
+        table = case.table.set_column(
+            case.table.schema.get_field_index(on), on, case.table.column(on).cast(pa.timestamp("us", "UTC"))
+        )
+        alike = (definition.by, on, definition.ties, table.schema, pa.types.is_date(kind))
+        jobs[alike].append(Case(case.name, definition, table))
+    found: dict[str, tuple[Case, list[dict[str, Any]]]] = {}
+    for (by, on, ties, *_), members in jobs.items():
+        columns = {f"{c.name} {name}": one for c in members for name, one in c.definition.columns.items()}
+        joint = sw.Sliding(by=by, on=on, ties=ties, columns=columns)
+        answers = run(lane, [Case(case.name, joint, case.table) for case in members])
+        for case in members:
+            mine = {f"{case.name} {name}": name for name in case.definition.columns}
+            judged = sw.Sliding(by=by, on=on, ties=joint.ordering, columns=case.definition.columns)
+            rows = [{name: row[long] for long, name in mine.items()} for row in answers[case.name]]
+            found[case.name] = Case(case.name, judged, case.table), rows
+    return found
+
+
 def in_time_order(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     ticks = times_of(definition, table)
     return table.take(np.array(sorted(range(len(table)), key=ticks.__getitem__), np.int64))

@@ -40,6 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="a setting of Spark's"
         )
         command.add_argument("--overwrite", action="store_true", help="replace results that are there")
+        command.add_argument(
+            "--replay",
+            action=argparse.BooleanOptionalAction,
+            default=command is demo,
+            help="stream the rows through the definition too, and compare",
+        )
         command.add_argument("--verbose", action="store_true", help="show Spark's log, and errors in full")
 
     options = parser.parse_args(arguments)

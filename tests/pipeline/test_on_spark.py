@@ -6,12 +6,14 @@ import dataclasses
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -27,6 +29,7 @@ from slidewise.pipeline.cleaning import clean
 from slidewise.pipeline.events import write_events
 from slidewise.pipeline.job import Job, read_job
 from slidewise.pipeline.layouts import DEBS2012, LineColumn, Lines
+from slidewise.pipeline.replay import FILES, check_replay, replay
 from slidewise.pipeline.report import write_report
 from slidewise.pipeline.run import STAGES, run
 from slidewise.pipeline.toml import JobError
@@ -273,6 +276,28 @@ def test_what_was_there_stays_until_a_job_has_done_all(spark: SparkSession, tmp_
     assert {path.name for path in Path(job.sink).iterdir()} == {"rows", "rejected"}, "a row is in one table"
 
 
+def test_a_replay_finds_what_differs(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events.tsv", 1_500)
+    job = Job(SWING, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012, out_of_order="sort")
+    run(job, spark)
+    before = files_of(job.sink)
+    found = replay(job, spark)
+    assert (found.rows, found.columns, found.batches) == (1_500, 3, FILES + 1)
+    assert files_of(job.sink) == before, "nothing is left behind"
+    table = pq.read_table(Path(job.sink, "rows"))
+    ten = table["ten"].to_pylist()
+    ten[700] = 17.0
+    other = table.set_column(table.schema.get_field_index("ten"), "ten", pa.array(ten)).slice(1)
+    shutil.rmtree(Path(job.sink, "rows"))
+    Path(job.sink, "rows").mkdir()
+    pq.write_table(pa.concat_tables([other, other.slice(0, 1)]), Path(job.sink, "rows", "part-0.parquet"))
+    with pytest.raises(sw.SlidewiseError, match=r"do not agree: .*have other answers \(the first is row"):
+        replay(job, spark)
+    for bad, why in ((("sink_format", "csv"), "'csv' does not keep"), (("sink", "s3://there"), "not a local folder")):
+        with pytest.raises(sw.SlidewiseError, match=why):
+            check_replay(dataclasses.replace(job, **dict([bad])))
+
+
 def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As a user starts it: a process of its own, with a Spark of its own."""
     command = [sys.executable, "-m", "slidewise", "demo", "--out", str(tmp_path / "demo"), "--events", "2000"]
@@ -283,6 +308,10 @@ def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert done.stderr == ""
     assert re.search(r"in +2,000 ", done.stdout)
     assert "report.html" in done.stdout
+    rows_out = re.search(r"out +([0-9,]+) ", done.stdout)
+    assert rows_out is not None
+    assert f"as a stream: {rows_out[1]} rows with 36 aggregates each, in 17 micro-batches" in done.stdout
+    assert "all as in batch" in done.stdout
     result = tmp_path / "demo" / "result"
     assert len(pq.read_schema(next((result / "rows").glob("*.parquet")))) == 6 + 36
     assert (result / "report.png").exists()

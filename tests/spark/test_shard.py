@@ -11,32 +11,21 @@ import lanes
 import numpy as np
 import pyarrow as pa
 import pytest
-from shards import SECOND, Stream, played, small_pages
+from shards import FINGERPRINT, SECOND, Stream, played, small_pages, times_of
 
 import slidewise as sw
 from slidewise.spark.large_key import LargeKey
 from slidewise.spark.pages import closed, opened
+from slidewise.spark.squeezing import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
-ON_TIMESTAMPS = {
-    name: case
-    for name, case in features.BY_NAME.items()
-    if case.definition.on
-    and pa.types.is_timestamp(case.table.schema.field("ts").type)
-    and case.table.schema.field("ts").type.unit != "ns"
-}
-
-
-def in_microseconds(table: pa.Table) -> pa.Table:
-    at = table.schema.get_field_index("ts")
-    zone = table.schema.field("ts").type.tz
-    return table.set_column(at, "ts", table.column("ts").cast(pa.timestamp("us", zone)))
+CASES = {name: case for name, case in features.BY_NAME.items() if lanes.clocked(case)}
 
 
 def on_a_shard(definition: sw.Sliding, table: pa.Table) -> pa.Table:
-    table = in_microseconds(table)
     stream = Stream(definition, table.schema)
-    played(stream, table, seed=len(table))
+    times = times_of(table, "ts")
+    played(stream, table, seed=len(table), delay=int(np.ptp(times)) // 8 + SECOND)
     assert stream.dropped == 0
     return lanes.as_table(definition, table, stream.found)
 
@@ -46,14 +35,15 @@ def answers(request: pytest.FixtureRequest) -> dict[str, Any]:
     lanes.LANES["shard"] = on_a_shard
     try:
         with small_pages(request.param):
-            return lanes.run("shard", list(ON_TIMESTAMPS.values()))
+            return lanes.run_together("shard", list(CASES.values()))
     finally:
         del lanes.LANES["shard"]
 
 
-@pytest.mark.parametrize("name", ON_TIMESTAMPS)
+@pytest.mark.parametrize("name", CASES)
 def test_every_feature_on_a_shard(answers: dict[str, Any], name: str) -> None:
-    lanes.assert_same(ON_TIMESTAMPS[name], answers[name], features.expected(name))
+    case, found = answers[name]
+    lanes.assert_same(case, found, lanes.direct(case.definition, case.table))
 
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -271,8 +261,8 @@ def test_what_is_written_does_not_grow_with_the_window(by: str) -> None:
         (lambda p: p[:-1], r"has \d+ of \d+ bytes"),
         (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 3, 2), "page 2 of shard 3 was found in its place"),
         (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 4, 1), "page 1 of shard 4 was found in its place"),
-        (lambda p: p[:4] + b"\x02\x00" + p[6:], "format version 2, and this Slidewise reads 1; upgrade"),
-        (lambda p: p[:4] + b"\x00\x00" + p[6:], "format version 0, and this Slidewise reads 1; start from"),
+        (lambda p: p[:4] + b"\x03\x00" + p[6:], "format version 3, and this Slidewise reads 2; upgrade"),
+        (lambda p: p[:4] + b"\x01\x00" + p[6:], "format version 1, and this Slidewise reads 2; start from"),
         (lambda p: b"nonsense" * 20, "no page of Slidewise"),
         (lambda p: closed(opened(p, "ab" * 16, 3, 1), "cd" * 16, 3, 1), f"fingerprint is {'cd' * 16}.*{'ab' * 16}"),
     ],
@@ -286,6 +276,24 @@ def test_bad_pages_are_errors(spoil: Any, message: str, waits: bool) -> None:
     with pytest.raises(sw.SnapshotError, match=message):
         stream.push(rows_at([10], x=[1.0]), ms(11))
     assert len(stream.found) == (0 if waits else 3)
+
+
+@pytest.mark.parametrize(
+    ("payload", "how", "most"),
+    [
+        (b"", AS_IS, 0),
+        (b"short" * 40, AS_IS, 200),
+        (random.Random(1).randbytes(5_003), AS_IS, 5_003),
+        (b"the same words again and again " * 99, LZ4, 200),
+        (np.arange(10**15, 10**15 + 4_000 * 1_001, 1_001).tobytes() + b"odd", LZ4_OF_PLANES, 32_003 // 2),
+    ],
+)
+def test_payloads_are_made_smaller_where_they_can_be(payload: bytes, how: int, most: int) -> None:
+    done, data = squeezed(payload)
+    assert done == how
+    assert len(data) <= most
+    assert unsqueezed(done, data, len(payload)) == payload
+    assert opened(closed(payload, FINGERPRINT, 3, 1), FINGERPRINT, 3, 1) == payload
 
 
 @pytest.mark.parametrize("size", [65_536, 300])

@@ -18,12 +18,13 @@ from slidewise.pipeline.demo import write_job
 from slidewise.pipeline.events import write_events
 from slidewise.pipeline.job import Job, check_free, read_job
 from slidewise.pipeline.progress import Stages
+from slidewise.pipeline.replay import check_replay, replay
 from slidewise.pipeline.report import rows_of, write_report
 from slidewise.pipeline.run import Summary, place, run
 from slidewise.pipeline.session import start
 from slidewise.spark.faults import reason
 
-START, REPORT, MAKE = "start Spark", "report", "make events"
+START, REPORT, MAKE, REPLAY = "start Spark", "report", "make events", "replay as a stream"
 BROKEN = 60  # of the demonstration's lines
 
 
@@ -35,10 +36,11 @@ class Settings:
     conf: dict[str, str] = field(default_factory=dict)
     overwrite: bool = False
     verbose: bool = False
+    replay: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Settings:
-        return cls(options.master, dict(options.conf), options.overwrite, options.verbose)
+        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, options.replay)
 
 
 def run_file(path: str | Path, settings: Settings, console: Console | None = None) -> Summary:
@@ -75,6 +77,8 @@ def demo(folder: str, file: str | None, events: int, settings: Settings, console
 
 
 def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float]) -> Summary:
+    if settings.replay:
+        check_replay(job)
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
         log = None if settings.verbose else Path(folder, "spark.log")
         stages = Stages(console)
@@ -88,6 +92,11 @@ def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float
             seconds[START] = perf_counter() - begins
             summary = run(job, spark, settings.overwrite, stages)
             summary.seconds = {**seconds, **summary.seconds}
+            if settings.replay:
+                begins = perf_counter()
+                with stages(REPLAY):
+                    summary.replayed = str(replay(job, spark))
+                summary.seconds[REPLAY] = perf_counter() - begins
             if job.report is not None:
                 begins = perf_counter()
                 with stages(REPORT):
@@ -128,6 +137,8 @@ def _show(console: Console, job: Job, summary: Summary) -> None:
     grid.add_row(table, times)
     console.print(grid)
     console.print(f"{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written\n")
+    if summary.replayed:
+        console.print(f"as a stream: {summary.replayed}\n", soft_wrap=True)
     console.print(f"rows           {place(job, 'rows')}", soft_wrap=True)
     if summary.rejected:
         console.print(f"rejected       {place(job, 'rejected')}", soft_wrap=True)

@@ -52,6 +52,7 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
         "</div><div><h2>Time by stage</h2>",
         _table(("stage", "#seconds"), [(stage, f"{took:.1f}") for stage, took in summary.seconds.items()]),
         f"<p>{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written</p></div></div>",
+        f"<p>Replayed as a stream: {escape(summary.replayed)}</p>" if summary.replayed else "",
         "<h2>Columns</h2>",
         _table(("column", "operator", "of", "window", "closed"), _columns(job)),
         "</body></html>",

@@ -29,6 +29,7 @@ class Summary:
     repaired: bool = False
     rows_out: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    replayed: str = ""
 
     @property
     def dropped(self) -> int:
@@ -63,7 +64,7 @@ def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = Non
         done.rows_in, done.rejected, done.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
         with _unfinished(job) as there:
             with stage(COMPUTE):
-                answers = cleaned.rows.transform(_in_one_order(job.definition), **job.transform)
+                answers = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
                 _write(there, answers, "rows", overwrite)
             with stage(SIDE):
                 _write_side_tables(there, cleaned, overwrite)
@@ -103,7 +104,7 @@ def _unfinished(job: Job) -> Iterator[Job]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _in_one_order(definition: Sliding) -> Sliding:
+def in_one_order(definition: Sliding) -> Sliding:
     """The definition, with rows that are equal in all that it orders by in the order of the source.
 
     Such rows may exchange their answers; this way they never do, and a job gives the same files each time.

@@ -83,34 +83,36 @@ class Buckets:
             directory.buckets.append(Bucket(LOWEST, directory.new_page(), LOWEST, 0))
             places = [0]
         lows = [bucket.low for bucket in directory.buckets]
+        keys = Keys(keys.table.combine_chunks(), keys.rows.combine_chunks())
         hashes, offsets = keys.numbers(HASH), keys.offsets
+        sizes = offsets * (keys.rows.nbytes / max(len(keys.rows), 1))
+        sizes += np.arange(len(keys) + 1) * (keys.table.nbytes / max(len(keys), 1))
         made: list[Bucket] = []
         for place, bucket in enumerate(directory.buckets):
             if place not in places:
                 made.append(bucket)
                 continue
             stop = len(keys) if place + 1 == len(lows) else int(np.searchsorted(hashes, lows[place + 1]))
-            self._put(bucket, keys, offsets, int(np.searchsorted(hashes, bucket.low)), stop, made)
+            self._put(bucket, keys, (sizes, offsets), int(np.searchsorted(hashes, bucket.low)), stop, made)
         directory.buckets = [made[0]._replace(low=LOWEST), *made[1:]] if made else []
 
-    def _put(self, bucket: Bucket, keys: Keys, offsets: Array, a: int, b: int, made: list[Bucket]) -> None:
+    def _put(self, bucket: Bucket, keys: Keys, before: tuple[Array, Array], a: int, b: int, made: list[Bucket]) -> None:
+        """Keys [a, b) into the bucket; `before` are the bytes and the rows of all keys before each."""
         if a == b:
             self._pages.drop(bucket.page)
             return
-        table = keys.table.slice(a, b - a).combine_chunks()
-        rows = keys.rows.slice(int(offsets[a]), int(offsets[b] - offsets[a])).combine_chunks()
         hashes = keys.numbers(HASH)
-        if table.nbytes + rows.nbytes > LARGEST and hashes[a] != hashes[b - 1]:
-            size = (offsets[a : b + 1] - offsets[a]) * (rows.nbytes / max(len(rows), 1)) + np.arange(b - a + 1) * (
-                table.nbytes / (b - a)
-            )
-            middle = a + int(np.searchsorted(size, size[-1] / 2))
+        sizes, offsets = before
+        if sizes[b] - sizes[a] > LARGEST and hashes[a] != hashes[b - 1]:
+            middle = a + int(np.searchsorted(sizes[a : b + 1], (sizes[a] + sizes[b]) / 2))
             middle = int(np.searchsorted(hashes, hashes[min(max(middle, a + 1), b - 1)]))  # equal hashes stay together
             middle = middle if middle > a else int(np.searchsorted(hashes, hashes[a], side="right"))
-            self._put(bucket, keys, offsets, a, middle, made)
+            self._put(bucket, keys, before, a, middle, made)
             more = Bucket(int(hashes[middle]), self._directory.new_page(), LOWEST, 0)
-            self._put(more, keys, offsets, middle, b, made)
+            self._put(more, keys, before, middle, b, made)
             return
+        table = keys.table.slice(a, b - a)
+        rows = keys.rows.slice(int(offsets[a]), int(offsets[b] - offsets[a]))
         first = record(_one_batch(table))
         self._pages.write(bucket.page, len(first).to_bytes(4, "little") + first + record(_one_batch(rows)))
         large = int((table.column(LARGE).to_numpy() > 0).sum())
@@ -135,5 +137,6 @@ def _one_batch(table: Any) -> Any:
     import pyarrow as pa
 
     batches = table.combine_chunks().to_batches()
-    none = [pa.array([], field.type) for field in table.schema]
-    return batches[0] if batches else pa.RecordBatch.from_arrays(none, schema=table.schema)
+    if batches:
+        return batches[0]
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)

@@ -7,8 +7,10 @@ A page, numbers little-endian:
     16         the stream's fingerprint
     4          the shard
     8          the page's number in the shard; page 0 is the shard's directory
+    1          how the payload is made smaller, see `squeezing`
     4          the payload's length
-    ...        the payload
+    4          the length of what follows
+    ...        the payload, made smaller
     16         BLAKE2b of everything before
 """
 
@@ -20,14 +22,16 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from slidewise.errors import SnapshotError
+from slidewise.spark.squeezing import squeezed, unsqueezed
 
 MAGIC = b"SWPG"
-VERSION = 1
+VERSION = 2
 DIRECTORY = 0
 # A page of several keys is cut in two above this, so that pages hold 16 to 64 KB.
 LARGEST = 65_536
-_HEADER = struct.Struct("<4sH16sIQI")
+_HEADER = struct.Struct("<4sH16sIQBII")
 _DIGEST = 16
+_KILL_AT = os.environ.get("SLIDEWISE_KILL_AT", "").split(",")
 
 
 class Store(Protocol):
@@ -85,8 +89,9 @@ class Pages:
 
 def closed(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
     """A page with this payload."""
-    head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(fingerprint), shard, number, len(payload))
-    return head + payload + _checksum(head + payload)
+    how, body = squeezed(payload)
+    head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(fingerprint), shard, number, how, len(payload), len(body))
+    return head + body + _checksum(head + body)
 
 
 def opened(page: bytes, fingerprint: str, shard: int, number: int) -> bytes:
@@ -94,10 +99,11 @@ def opened(page: bytes, fingerprint: str, shard: int, number: int) -> bytes:
     what = f"page {number} of shard {shard}"
     if len(page) < _HEADER.size + _DIGEST or page[: len(MAGIC)] != MAGIC:
         raise SnapshotError(f"{what} is no page of Slidewise: it has {len(page)} bytes and begins with {page[:4]!r}")
-    _, version, found, its_shard, its_number, length = _HEADER.unpack_from(page)
+    version = int.from_bytes(page[4:6], "little")
     if version != VERSION:
         remedy = "upgrade Slidewise" if version > VERSION else "start from a new checkpoint"
         raise SnapshotError(f"{what} has format version {version}, and this Slidewise reads {VERSION}; {remedy}")
+    _, _, found, its_shard, its_number, how, size, length = _HEADER.unpack_from(page)
     if len(page) != _HEADER.size + length + _DIGEST:
         raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {_RESTORE}")
     if page[-_DIGEST:] != _checksum(page[:-_DIGEST]):
@@ -111,7 +117,7 @@ def opened(page: bytes, fingerprint: str, shard: int, number: int) -> bytes:
         raise SnapshotError(
             f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {_RESTORE}"
         )
-    return page[_HEADER.size : -_DIGEST]
+    return unsqueezed(how, page[_HEADER.size : -_DIGEST], size)
 
 
 _RESTORE = "restore the checkpoint from a copy, or start from a new one"
@@ -123,7 +129,7 @@ def _checksum(data: bytes) -> bytes:
 
 def moment(name: str) -> None:
     """A moment at which tests kill the process: `SLIDEWISE_KILL_AT=before:9,between:40` does so in one of so many."""
-    for wanted in os.environ.get("SLIDEWISE_KILL_AT", "").split(","):
+    for wanted in _KILL_AT:
         where, _, one_in = wanted.partition(":")
         if where == name and int.from_bytes(os.urandom(4), "little") % int(one_in or 1) == 0:
             os.kill(os.getpid(), 9)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.spark.buckets import HASH
 from slidewise.spark.directory import Directory, Waiting
 from slidewise.spark.pages import LARGEST, Pages, record, record_from
 
@@ -38,7 +39,7 @@ def ready(pages: Pages, directory: Directory, schema: Any, on: str, until: int) 
 
 
 def wait(pages: Pages, directory: Directory, table: Any, on: str) -> None:
-    """Put rows into pages of their own, ordered by time."""
+    """Put rows into pages of their own, ordered by time; in a page rows of a key lie together, which squeezes well."""
     import pyarrow as pa
 
     if not len(table):
@@ -46,11 +47,13 @@ def wait(pages: Pages, directory: Directory, table: Any, on: str) -> None:
     times = ticks(table, on)
     order = np.argsort(times, kind="stable")
     table, times = table.take(pa.array(order)).combine_chunks(), times[order]
-    count = max(1, -(-table.nbytes // (LARGEST // 2)))
+    count = max(1, -(-table.nbytes // LARGEST))
     cuts = np.linspace(0, len(table), min(count, len(table)) + 1).astype(np.int64).tolist()
     for a, b in pairwise(cuts):
         number = directory.new_page()
-        payload = record(table.slice(a, b - a).to_batches()[0])
+        piece = table.slice(a, b - a)
+        together = np.argsort(piece.column(HASH).to_numpy(), kind="stable")
+        payload = record(piece.take(pa.array(together)).combine_chunks().to_batches()[0])
         pages.write(number, payload)
         directory.waiting.append(Waiting(number, int(times[a]), int(times[b - 1]), len(payload)))
     directory.waiting.sort(key=lambda one: one.first)

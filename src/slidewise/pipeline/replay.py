@@ -1,0 +1,151 @@
+"""A job's rows once more, as a stream: do both ways to run the definition give the same answers?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from slidewise.errors import SlidewiseError
+from slidewise.pipeline.job import ROW, Job
+from slidewise.pipeline.run import in_one_order, place
+from slidewise.spark.slices import quoted
+
+FILES = 16
+DELAY = 10  # seconds by which rows may come late; they do, each by its own part of it
+FOLDER = "replay"
+_STORE = "spark.sql.streaming.stateStore"
+SETTINGS = {
+    f"{_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
+_ARRIVAL = "slidewise arrival"
+_HEARTBEAT = -1  # the number of the row that moves the watermark past all others
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of it: rows and aggregates compared, the micro-batches it took, and the seconds of the query alone."""
+
+    rows: int
+    columns: int
+    batches: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows with {self.columns} aggregates each, in {self.batches} micro-batches, up to {DELAY} s "
+            f"out of order: all as in batch, {self.rows / max(self.seconds, 1e-9):,.0f} rows/s"
+        )
+
+
+def check_replay(job: Job, kind: str = "timestamp") -> None:
+    """Refuse a job whose rows cannot be replayed; `kind` is Spark's type of its time."""
+    why = ""
+    if kind != "timestamp":
+        why = f"its time {job.definition.on!r} is of Spark's type {kind}, and a stream needs a timestamp"
+    elif "://" in job.sink:
+        why = f"its sink {job.sink} is not a local folder, in which the order of files can be set"
+    elif job.sink_format not in ("parquet", "orc"):
+        why = f"its sink's format {job.sink_format!r} does not keep the types of columns; 'parquet' does"
+    if why:
+        raise SlidewiseError(f"the job cannot be replayed as a stream: {why}; run it without --replay")
+
+
+def replay(job: Job, spark: Any) -> Replay:
+    """Stream the rows that a job has written through its definition, and compare the answers row by row."""
+    check_replay(job)
+    rows = spark.read.format(job.sink_format).options(**job.sink_options).load(place(job, "rows"))
+    check_replay(job, rows.schema[job.definition.on].dataType.simpleString())
+    if rows.isEmpty():
+        return Replay(0, len(job.definition.columns), 0, 0.0)
+    folder = Path(job.sink, FOLDER)
+    shutil.rmtree(folder, ignore_errors=True)
+    answers = [name for name in rows.columns if name in job.definition.columns]
+    events = rows.drop(*answers)
+    _write_events(job, events, folder / "in")
+    begins = perf_counter()
+    with _settings(spark, {**SETTINGS, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}):
+        batches = _stream(job, spark, events.schema, folder)
+    took = perf_counter() - begins
+    found = spark.read.parquet(str(folder / "out"))
+    count = _compare(rows, found, answers, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return Replay(count, len(answers), batches, took)
+
+
+def _write_events(job: Job, events: Any, folder: Path) -> None:
+    """The rows in files that come one after the other; each row comes late by its own part of the delay."""
+    from pyspark.sql import functions as F
+
+    on = F.col(quoted(job.definition.on))
+    late = F.pmod(F.xxhash64(F.col(ROW)), F.lit(DELAY * 1_000_000 - 1_000))
+    cut = events.withColumn(_ARRIVAL, F.unix_micros(on) + late).repartitionByRange(FILES, _ARRIVAL)
+    cut.sortWithinPartitions(_ARRIVAL).drop(_ARRIVAL).write.parquet(str(folder))
+    last = events.orderBy(on.desc()).limit(1).withColumn(ROW, F.lit(_HEARTBEAT).cast(events.schema[ROW].dataType))
+    after = F.timestamp_micros(F.unix_micros(on) + DELAY * 1_000_000 + 1_000)
+    last.withColumn(str(job.definition.on), after).write.mode("append").parquet(str(folder))
+    # Parts are numbered in the order of the rows; the one that was appended comes last, by its time of modification.
+    files = sorted(folder.glob("part-*.parquet"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    first, heartbeat = sorted(files[:-1], key=lambda path: path.name), files[-1]
+    for number, path in enumerate([*first, heartbeat]):
+        os.utime(path, (10**9 + number, 10**9 + number))
+
+
+def _stream(job: Job, spark: Any, schema: Any, folder: Path) -> int:
+    """Run the definition over the files, and say how many micro-batches had rows."""
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    answered = stream.withWatermark(str(job.definition.on), f"{DELAY} seconds").transform(in_one_order(job.definition))
+    query = (
+        answered.writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return sum(1 for progress in query.recentProgress if progress.numInputRows)
+
+
+def _compare(rows: Any, found: Any, answers: list[str], folder: Path) -> int:
+    """How many rows there are, all of which are in both with the same answers; or an error."""
+    from pyspark.sql import functions as F
+
+    def of(side: str, name: str) -> Any:
+        return F.col(f"{side}.{quoted(name)}")
+
+    both = rows.alias("a").join(found.alias("b"), of("a", ROW) == of("b", ROW), "full_outer")
+    missing, differs = of("b", ROW).isNull(), F.lit(False)
+    for name in answers:
+        differs = differs | ~of("a", name).eqNullSafe(of("b", name))
+    counts = both.agg(
+        F.count_if(missing).alias("missing"),
+        F.count_if(~missing & differs).alias("other"),
+        F.min(F.when(missing | differs, F.coalesce(of("a", ROW), of("b", ROW)))).alias("first"),
+    ).first()
+    written, streamed = rows.count(), found.count()
+    if counts.missing or counts.other or streamed != written:
+        raise SlidewiseError(
+            f"the stream and the batch job do not agree: the job has {written:,} rows and the stream {streamed:,}; "
+            f"{counts.missing:,} are missing there, and {counts.other:,} have other answers (the first is row "
+            f"{counts.first}). What was streamed is in {folder}; please report it"
+        )
+    return int(written)
+
+
+@contextmanager
+def _settings(spark: Any, given: dict[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name, None) for name in given}
+    for name, value in given.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
