@@ -16,7 +16,8 @@ from slidewise.pipeline.job import ROW, Job
 from slidewise.pipeline.run import in_one_order, place
 from slidewise.spark.slices import quoted
 
-FILES = 16
+FILES = (2, 16)  # at least and at most, of so many rows:
+ROWS = 50_000
 DELAY = 10  # seconds by which rows may come late; they do, each by its own part of it
 FOLDER = "replay"
 _STORE = "spark.sql.streaming.stateStore"
@@ -63,38 +64,38 @@ def replay(job: Job, spark: Any) -> Replay:
     check_replay(job)
     rows = spark.read.format(job.sink_format).options(**job.sink_options).load(place(job, "rows"))
     check_replay(job, rows.schema[job.definition.on].dataType.simpleString())
-    if rows.isEmpty():
+    count = rows.count()
+    if not count:
         return Replay(0, len(job.definition.columns), 0, 0.0)
     folder = Path(job.sink, FOLDER)
     shutil.rmtree(folder, ignore_errors=True)
     answers = [name for name in rows.columns if name in job.definition.columns]
     events = rows.drop(*answers)
-    _write_events(job, events, folder / "in")
+    _write_events(job, events, min(max(count // ROWS, FILES[0]), FILES[1]), folder / "in")
     begins = perf_counter()
     with _settings(spark, {**SETTINGS, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}):
         batches = _stream(job, spark, events.schema, folder)
     took = perf_counter() - begins
     found = spark.read.parquet(str(folder / "out"))
-    count = _compare(rows, found, answers, folder)
+    compare(rows, count, found, answers, folder)
     shutil.rmtree(folder, ignore_errors=True)
     return Replay(count, len(answers), batches, took)
 
 
-def _write_events(job: Job, events: Any, folder: Path) -> None:
+def _write_events(job: Job, events: Any, files: int, folder: Path) -> None:
     """The rows in files that come one after the other; each row comes late by its own part of the delay."""
     from pyspark.sql import functions as F
 
     on = F.col(quoted(job.definition.on))
     late = F.pmod(F.xxhash64(F.col(ROW)), F.lit(DELAY * 1_000_000 - 1_000))
-    cut = events.withColumn(_ARRIVAL, F.unix_micros(on) + late).repartitionByRange(FILES, _ARRIVAL)
+    cut = events.withColumn(_ARRIVAL, F.unix_micros(on) + late).repartitionByRange(files, _ARRIVAL)
     cut.sortWithinPartitions(_ARRIVAL).drop(_ARRIVAL).write.parquet(str(folder))
     last = events.orderBy(on.desc()).limit(1).withColumn(ROW, F.lit(_HEARTBEAT).cast(events.schema[ROW].dataType))
     after = F.timestamp_micros(F.unix_micros(on) + DELAY * 1_000_000 + 1_000)
     last.withColumn(str(job.definition.on), after).write.mode("append").parquet(str(folder))
     # Parts are numbered in the order of the rows; the one that was appended comes last, by its time of modification.
-    files = sorted(folder.glob("part-*.parquet"), key=lambda path: (path.stat().st_mtime_ns, path.name))
-    first, heartbeat = sorted(files[:-1], key=lambda path: path.name), files[-1]
-    for number, path in enumerate([*first, heartbeat]):
+    *parts, last_part = sorted(folder.glob("part-*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    for number, path in enumerate([*sorted(parts), last_part]):
         os.utime(path, (10**9 + number, 10**9 + number))
 
 
@@ -113,8 +114,8 @@ def _stream(job: Job, spark: Any, schema: Any, folder: Path) -> int:
     return sum(1 for progress in query.recentProgress if progress.numInputRows)
 
 
-def _compare(rows: Any, found: Any, answers: list[str], folder: Path) -> int:
-    """How many rows there are, all of which are in both with the same answers; or an error."""
+def compare(rows: Any, written: int, found: Any, answers: list[str], folder: Path) -> None:
+    """Nothing where all rows are in both, with the same answers; or an error."""
     from pyspark.sql import functions as F
 
     def of(side: str, name: str) -> Any:
@@ -129,14 +130,13 @@ def _compare(rows: Any, found: Any, answers: list[str], folder: Path) -> int:
         F.count_if(~missing & differs).alias("other"),
         F.min(F.when(missing | differs, F.coalesce(of("a", ROW), of("b", ROW)))).alias("first"),
     ).first()
-    written, streamed = rows.count(), found.count()
+    streamed = found.count()
     if counts.missing or counts.other or streamed != written:
         raise SlidewiseError(
             f"the stream and the batch job do not agree: the job has {written:,} rows and the stream {streamed:,}; "
             f"{counts.missing:,} are missing there, and {counts.other:,} have other answers (the first is row "
             f"{counts.first}). What was streamed is in {folder}; please report it"
         )
-    return int(written)
 
 
 @contextmanager
