@@ -12,9 +12,11 @@ from slidewise.kernels.bounds import Grouped, distinct_counts, row_bounds, time_
 from slidewise.kernels.fast_sketches import distinct, member
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
+from slidewise.kernels.quantiles import quantiles
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
@@ -85,10 +87,13 @@ def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Arra
 
 
 # What runs without ever raising on rows that are too few, so that their answers can be dropped afterwards.
-_NEVER_RAISE = ("max", "min", "first", "last", "mean", "variance", "stddev", "maxcount", "mincount", "count", "geomean")
+_NEVER_RAISE = (
+    *("max", "min", "first", "last", "mean", "variance", "stddev", "maxcount", "mincount", "count", "geomean"),
+    *("median", "quantile"),
+)
 _OF_NUMBERS = (
     *("sum", "mean", "geomean", "product", "variance", "stddev", "covariance", "correlation"),
-    *("value_range", "relative_variation"),
+    *("value_range", "relative_variation", "median", "quantile"),
 )
 
 
@@ -161,7 +166,20 @@ def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
     return Answers([member(x, of["bits"], of["hashes"], of["probe"], starts, ends)], None)
 
 
-_SPECIAL = {"count_distinct": _count_distinct, "hyperloglog": _hyperloglog, "bloom": _bloom}
+def _quantile(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    asked = exact_quantile(op)
+    if x.dtype == object or asked is None:
+        return interpreted(op, [x], starts, ends)
+    return Answers(quantiles(x, starts, ends, [asked]), None)
+
+
+_SPECIAL = {
+    "count_distinct": _count_distinct,
+    "hyperloglog": _hyperloglog,
+    "bloom": _bloom,
+    "median": _quantile,
+    "quantile": _quantile,
+}
 
 
 def encode(x: Array, valid: Array | None) -> tuple[Array, int]:

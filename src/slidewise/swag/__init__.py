@@ -7,6 +7,7 @@ from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.flat_fat import FlatFat
 from slidewise.swag.flat_fit import FlatFit
 from slidewise.swag.interface import Swag
+from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.swag.recalc import Recalc
 from slidewise.swag.slick_deque import SlickDeque
 from slidewise.swag.subtract_on_evict import SubtractOnEvict
@@ -36,6 +37,7 @@ __all__ = [
     "DabaLite",
     "FlatFat",
     "FlatFit",
+    "OrderStatistics",
     "Recalc",
     "SlickDeque",
     "SubtractOnEvict",
