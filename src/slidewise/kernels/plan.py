@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
-from slidewise.kernels.bounds import Grouped, distinct_counts, row_bounds, time_bounds
-from slidewise.kernels.fast_sketches import distinct, member
+from slidewise.kernels.bounds import Grouped, row_bounds, time_bounds
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
-from slidewise.kernels.quantiles import quantiles
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
+from slidewise.kernels.special import SPECIAL, encode
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
@@ -125,7 +123,7 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
     """The common case: no nulls, the last n rows, of each key where there are offsets."""
     m = len(inputs[0])
     offsets = np.array([0, m]) if offsets is None else offsets
-    special = op.builtin and op.name in ("count", "collect", *_SPECIAL)
+    special = op.builtin and op.name in ("count", "collect", *SPECIAL)
     kernel = None if special or any(x.dtype == object for x in inputs) else compiled_kernel(op, inputs)
     if kernel is not None:
         return run_rows(op, kernel, inputs, offsets, n)
@@ -138,80 +136,14 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
 def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
     if op.builtin and op.name == "count":
         return Answers([(ends - starts).astype(np.int64)], None)
-    if op.builtin and op.name in _SPECIAL:
-        return _SPECIAL[op.name](op, inputs[0], starts, ends)
+    if op.builtin and op.name in SPECIAL:
+        return SPECIAL[op.name](op, inputs[0], starts, ends)
     if any(x.dtype == object for x in inputs) or (op.builtin and op.name == "collect"):
         return interpreted(op, inputs, starts, ends)
     kernel = compiled_kernel(op, inputs)
     if kernel is None:
         return interpreted(op, inputs, starts, ends)
     return run_bounds(op, kernel, inputs, starts, ends)
-
-
-def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    codes, groups = encode(x, None)
-    out = np.zeros(len(starts), np.int64)
-    distinct_counts(codes, max(groups, 1), starts, ends, out)
-    return Answers([out], None)
-
-
-def _hyperloglog(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    return Answers([distinct(x, op.parameters["p"], starts, ends)], None)
-
-
-def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    of = op.parameters
-    if of.get("probe") is None:
-        return interpreted(op, [x], starts, ends)
-    return Answers([member(x, of["bits"], of["hashes"], of["probe"], starts, ends)], None)
-
-
-def _quantile(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    asked = exact_quantile(op)
-    if x.dtype == object or asked is None:
-        return interpreted(op, [x], starts, ends)
-    return Answers(quantiles(x, starts, ends, [asked]), None)
-
-
-_SPECIAL = {
-    "count_distinct": _count_distinct,
-    "hyperloglog": _hyperloglog,
-    "bloom": _bloom,
-    "median": _quantile,
-    "quantile": _quantile,
-}
-
-
-def encode(x: Array, valid: Array | None) -> tuple[Array, int]:
-    """A small number for each different value, nulls being one of them; how many there are."""
-    codes: Array
-    if x.dtype.kind in "ib" and len(x):
-        x = x.astype(np.int64, copy=False)
-        low, high = int(x.min()), int(x.max())
-        if high - low <= 2 * len(x) + 1_000:
-            codes, groups = x - low if low else x, high - low + 1
-            return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
-    if x.dtype.kind == "f":
-        x = np.where(x == 0.0, 0.0, x)
-    if x.dtype == object:
-        seen: dict[Any, int] = {}
-        codes = np.array([seen.setdefault(_hashable(value), len(seen)) for value in x.tolist()], np.int64)
-        groups = len(seen)
-    else:
-        values, codes = np.unique(x, return_inverse=True)
-        groups = len(values)
-    return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError as error:
-        raise SlidewiseError(f"keys and distinct values must be hashable, but {value!r} is not") from error
-    return _NAN if value != value else value
-
-
-_NAN = object()
 
 
 def _bounds(

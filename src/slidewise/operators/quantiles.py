@@ -13,6 +13,7 @@ from operator import add
 from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.operators import log_buckets
 from slidewise.operators.hashing import plain
 from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
@@ -29,7 +30,9 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
     "higher", "nearest" or "midpoint". With lower, higher and nearest the answer is one of the values, of their type,
     and they may be anything that has an order. A NaN in the window makes the answer NaN.
 
-    With `approximate=0.01` the answer is a number within 1 % of a value of that rank, from a state of fixed size.
+    With `approximate=0.01` the answer is within 1 % of the value whose rank is (n - 1) q, rounded down. The state then
+    is counts of the buckets that values fall into, an ordinary monoid: its size has a bound and does not grow with the
+    window, but with the powers of two that the values span.
 
     >>> import slidewise as sw
     >>> w = sw.OrderStatistics(sw.quantile(0.75))
@@ -37,12 +40,17 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
     ...     w.insert(x)
     >>> w.query()
     3.25
+    >>> w = sw.DabaLite(sw.quantile(0.5, approximate=0.01))
+    >>> for x in range(1, 1000):
+    ...     w.insert(x)
+    >>> w.query()
+    499.2
     """
     q = _share(q)
     if interpolation not in INTERPOLATIONS:
         raise SlidewiseError(f"quantile: interpolation is one of {', '.join(INTERPOLATIONS)}, not {interpolation!r}")
     if approximate is not None:
-        raise SlidewiseError("not there yet")
+        return _approximate(q, interpolation, approximate)
     return Operator(
         name="quantile",
         identity=Ordered(None, 0),
@@ -55,6 +63,27 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         encode=tuple,
         decode=Ordered.of,
         parameters={"q": q, "interpolation": interpolation},
+        make=make_quantile,
+        builtin=True,
+    )
+
+
+def _approximate(q: float, interpolation: str, share: float) -> Operator:
+    if interpolation != "linear":
+        raise SlidewiseError(f"quantile: approximate= does not interpolate; leave out interpolation={interpolation!r}")
+    parts = log_buckets.parts_of(share)
+    return Operator(
+        name="quantile",
+        identity=(),
+        lift=partial(log_buckets.lift, parts),
+        combine=log_buckets.combine,
+        lower=partial(log_buckets.lower, q, parts),
+        inverse=log_buckets.inverse,
+        commutative=True,
+        output="float64",
+        state="counts of the buckets in use: those of the values' spread, however many values there are",
+        error="within a share `approximate` of the value of rank (n - 1) q, rounded down",
+        parameters={"q": q, "approximate": float(share)},
         make=make_quantile,
         builtin=True,
     )
