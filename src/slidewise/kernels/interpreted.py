@@ -14,7 +14,7 @@ from slidewise.swag.order_statistics import OrderStatistics
 
 
 def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answers:
-    """The answers over windows [starts, ends) that never move back, row by row: by DABA Lite; quantiles by their order."""
+    """The answers over windows [starts, ends) that never move back, row by row: by order statistics or DABA Lite."""
     rows = list(zip(*(x.tolist() for x in inputs), strict=True))
     window = DabaLite(op) if exact_quantile(op) is None else OrderStatistics(op)
     start = end = 0
