@@ -71,7 +71,7 @@ class Bench:
         path = self.directory / f"input {self._count}"
         path.mkdir()
         for i, table in enumerate(tables):
-            pq.write_table(table, path / f"{i}.parquet")
+            pq.write_table(table, path / f"{i}.parquet", row_group_size=100_000)
             os.utime(path / f"{i}.parquet", (10**9 + i, 10**9 + i))
         return str(path)
 
