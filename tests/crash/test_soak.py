@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from crash import job
+from sessions import session
+from spark_data import QUIET
 from streams import SETTINGS, Files
 
 MINUTES = float(os.environ.get("SLIDEWISE_SOAK", "0"))
-pytestmark = pytest.mark.skipif(not MINUTES, reason="a soak is asked for by SLIDEWISE_SOAK=20, in minutes")
+pytestmark = [
+    QUIET,
+    pytest.mark.skipif(not MINUTES, reason="a soak is asked for by SLIDEWISE_SOAK=20, in minutes"),
+]
 
 
 def resident() -> int:
@@ -38,14 +41,7 @@ def resident() -> int:
 
 
 def test_memory_and_state_stay_flat(tmp_path: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder: Any = SparkSession.builder
-    for name, value in {**SETTINGS, "spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}.items():
-        builder = builder.config(name, value)
-    spark = builder.master("local[2]").config("spark.driver.host", "127.0.0.1").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session(SETTINGS)
     files = Files(spark, tmp_path / "in")
     choose = np.random.default_rng(1)
 
