@@ -102,6 +102,7 @@ def test_events_within_the_retention(closed: str, retain: int) -> None:
         letters=sw.collect("x").over(7, closed=closed),
         rows=sw.collect("x").over(rows=5, closed="left" if closed == "left" else "right"),
         few=sw.count("x").over(30, closed=closed, at_least=3),
+        many=sw.count("x").over("all", closed=closed, at_least=150),
     )
     live = definition.live(late="revise", retain=retain)
     last: dict[int, dict[str, Any]] = {}
@@ -217,6 +218,15 @@ def test_datetimes_and_what_is_retained_if_nothing_is_said() -> None:
     assert live.stats.late == 1
     assert definition.restore(live.snapshot()).retain == live.retain
     assert live.forget(before=noon + timedelta(minutes=1)) == 1
+
+
+def test_a_stream_of_spark_is_not_revised() -> None:
+    """A made DataFrame, since nothing of Spark is needed to say so."""
+    stream = type("DataFrame", (), {"isStreaming": True, "__module__": "pyspark.sql"})()
+    with pytest.raises(sw.SlidewiseError, match=r"late='revise'.*a row that has left a stream.*withWatermark"):
+        PEAKS(stream, late="revise")
+    with pytest.raises(sw.SlidewiseError, match=r"late= is for live.*withWatermark"):
+        PEAKS(stream, late="drop")
 
 
 def test_mistakes_are_named() -> None:
