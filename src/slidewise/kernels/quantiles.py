@@ -32,7 +32,8 @@ LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT = range(5)
 _COMPUTED = (LINEAR, MIDPOINT)
 METHODS = {"linear": LINEAR, "lower": LOWER, "higher": HIGHER, "nearest": NEAREST, "midpoint": MIDPOINT}
 
-FEWEST = 8_192  # rows of a segment, at least
+FEWEST = 16_384  # rows of a segment, at least
+FEW_RUNS = 64  # runs of this length are merged, shorter ones sorted
 WINDOWS = 4  # how many windows long a segment is
 _SIGN = np.uint64(1 << 63)
 _ALL = np.uint64(2**64 - 1)
@@ -57,14 +58,16 @@ def quantiles(x: Any, starts: Any, ends: Any, asked: list[tuple[float, str]]) ->
         if size > room.size:
             room = _Room(min(2 * size, len(x)))
         part, packed, ranks = x[low:high], room.packed[:size], room.ranks[:size]
-        width, shift, nans = _pack(part.view(np.uint64), x.dtype == np.float64, packed)
-        packed.sort()
-        _settle(part, packed, width, shift, nans, ranks)
+        width, shift, nans, falls = _pack(part.view(np.uint64), x.dtype == np.float64, packed)
+        if falls > 0:
+            packed.sort(kind="stable" if falls < size // FEW_RUNS else None)
+        _settle(part, packed, width, shift, ranks)
         at = places(size)
         for (q, _), method, answers in zip(asked, methods, found, strict=True):
             room.bits[: at[-1]] = 0
+            ordered = size - nans
             after = _slide(
-                part, packed, width, ranks, starts, ends, i, low, room.bits, at, q, method, SELECTED, answers
+                part, packed, width, ordered, ranks, starts, ends, i, low, room.bits, at, q, method, SELECTED, answers
             )
         i = after
     return found
@@ -106,14 +109,18 @@ def _ordered(word: Any, floats: bool) -> Any:
 
 @cached_jit
 def _pack(words: Any, floats: bool, packed: Any) -> Any:
-    """Each row's order and its position in one word: the bits of the position, those the order lost, and NaNs."""
+    """Each row's order and its position in one word: the bits of the position, those that the order lost, how many
+    values are NaN, and how many are less than the one before."""
     low = _ALL
     high = np.uint64(0)
-    nans = np.int64(0)
+    nans = falls = np.int64(0)
+    last = np.uint64(0)
     for i in range(len(words)):
         key = _ordered(words[u(i)], floats)
         packed[u(i)] = key
         nans += key == _ALL
+        falls += key < last
+        last = key
         low = min(low, key)
         high = max(high, key)
     width = np.int64(1)
@@ -123,12 +130,12 @@ def _pack(words: Any, floats: bool, packed: Any) -> Any:
     shift = max(np.int64(0), (64 - high_zeros(span) if span else np.int64(0)) + width - 64)
     for i in range(len(words)):
         packed[u(i)] = ((packed[u(i)] - low) >> np.uint64(shift)) << np.uint64(width) | np.uint64(i)
-    return width, shift, nans if floats else np.int64(0)
+    return width, shift, nans if floats else np.int64(0), falls
 
 
 @cached_jit
-def _settle(x: Any, packed: Any, width: Any, shift: Any, nans: Any, ranks: Any) -> None:
-    """Sort what differs only in lost bits, and write each row's rank: -1 for NaN, which is last."""
+def _settle(x: Any, packed: Any, width: Any, shift: Any, ranks: Any) -> None:
+    """Sort what differs only in lost bits, and write each row's rank."""
     width = np.uint64(width)
     mask = (np.uint64(1) << width) - np.uint64(1)
     if shift > 0:
@@ -138,10 +145,8 @@ def _settle(x: Any, packed: Any, width: Any, shift: Any, nans: Any, ranks: Any) 
                 if i - a > 1:
                     _sort_run(x, packed[a:i], mask)
                 a = i
-    for i in range(len(packed) - nans):
+    for i in range(len(packed)):
         ranks[u(packed[u(i)] & mask)] = i
-    for i in range(len(packed) - nans, len(packed)):
-        ranks[u(packed[u(i)] & mask)] = -1
 
 
 @jit
@@ -174,6 +179,19 @@ def _gap_of(a, b):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _place(n: Any, q: Any, method: Any) -> Any:
+    """Which rank the quantile of n values has, and the weight of the value after it."""
+    h = np.float64(n - 1) * q
+    if method == HIGHER:
+        return np.int64(np.ceil(h)), 0.0
+    if method == NEAREST:
+        return np.int64(np.rint(h)), 0.0
+    k = np.int64(h)
+    t = h - k if k < n - 1 else 0.0
+    return k, 0.0 if method == LOWER or t == 0 else t if method == LINEAR else 0.5
+
+
+@jit
 def _say(out: Any, i: Any, answer: Any) -> None:
     """Write an answer; integers have no NaN, and none to write."""
     out[u(i)] = answer
@@ -184,6 +202,7 @@ def _slide(
     x: Any,
     packed: Any,
     width: Any,
+    ordered: Any,
     ranks: Any,
     starts: Any,
     ends: Any,
@@ -204,7 +223,8 @@ def _slide(
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     high = low + len(x)
     start = end = low
-    nans = w = below = np.int64(0)
+    nans = w = below = n = k = np.int64(0)
+    t = 0.0
     for i in range(first, len(starts)):
         s = np.int64(starts[u(i)])
         e = np.int64(ends[u(i)])
@@ -215,26 +235,23 @@ def _slide(
         while start < min(s, end):
             rank = np.int64(ranks[u(start - low)])
             start += 1
-            if rank < 0:
-                nans -= 1
-            else:
-                discard(bits, at, rank)
-                below -= rank >> 6 < w
+            discard(bits, at, rank)
+            below -= rank >> 6 < w
+            nans -= rank >= ordered
         start = s
         end = max(s, end)
         while end < e:
             rank = np.int64(ranks[u(end - low)])
             end += 1
-            if rank < 0:
-                nans += 1
-            else:
-                add(bits, at, rank)
-                below += rank >> 6 < w
+            add(bits, at, rank)
+            below += rank >> 6 < w
+            nans += rank >= ordered
         if nans:
             _say(out, i, np.nan)
             continue
-        h = np.float64(e - s - 1) * q
-        k = np.int64(np.ceil(h)) if method == HIGHER else np.int64(np.rint(h)) if method == NEAREST else np.int64(h)
+        if e - s != n:
+            n = e - s
+            k, t = _place(n, q, method)
         while below > k:
             w = previous_word(bits, at, w)
             below -= np.int64(byte_counts(bits[u(w)]) >> np.uint64(56))
@@ -247,8 +264,7 @@ def _slide(
             counts = byte_counts(word)
         place = select(word, counts, k - below, selected)
         a = x[u(packed[u((w << 6) + place)] & mask)]
-        t = h - k
-        if method in (LINEAR, MIDPOINT) and t > 0 and k < e - s - 1:
+        if t > 0:
             rest = word >> np.uint64(place) >> np.uint64(1)
             if rest != 0:
                 beside = (w << 6) + place + 1 + low_zeros(rest)
@@ -257,7 +273,6 @@ def _slide(
                 beside = (v << 6) + low_zeros(bits[u(v)])
             b = x[u(packed[u(beside)] & mask)]
             if b != a:
-                t = t if method == LINEAR else 0.5
                 gap = _gap(a, b)
                 if gap == np.inf:
                     _say(out, i, a * (1 - t) + b * t)
