@@ -8,7 +8,9 @@ from slidewise.swag.flat_fat import FlatFat
 from slidewise.swag.flat_fit import FlatFit
 from slidewise.swag.interface import Swag
 from slidewise.swag.recalc import Recalc
+from slidewise.swag.sharing import LastRows, LastTimes
 from slidewise.swag.slick_deque import SlickDeque
+from slidewise.swag.slide_side import SlideSide
 from slidewise.swag.subtract_on_evict import SubtractOnEvict
 from slidewise.swag.timed import Timed
 from slidewise.swag.two_stacks import TwoStacks
@@ -26,6 +28,7 @@ ALGORITHMS: tuple[type[Swag], ...] = (
     BInt,
     Amta,
     SlickDeque,
+    SlideSide,
 )
 
 __all__ = [
@@ -36,8 +39,11 @@ __all__ = [
     "DabaLite",
     "FlatFat",
     "FlatFit",
+    "LastRows",
+    "LastTimes",
     "Recalc",
     "SlickDeque",
+    "SlideSide",
     "SubtractOnEvict",
     "Swag",
     "Timed",

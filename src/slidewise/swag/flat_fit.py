@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.swag.deque import Ring
-from slidewise.swag.interface import Swag
+from slidewise.swag.sharing import LastRows
 
 
-class FlatFit(Swag):
+class FlatFit(LastRows):
     """Each slot holds an aggregate that starts there and the position where it stops; queries lengthen them.
 
     Combine calls: insert 0; evict 0; query at most n - 1, amortised constant. Space: n partials and n indices.
