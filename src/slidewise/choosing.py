@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
@@ -102,122 +102,45 @@ def choose(
     return next(choice for holds, choice in _RULES if holds(asked))
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """One column of an explanation."""
-
-    name: str
-    aggregate: Aggregate
-    choice: Choice
-    kernel: str
-    bytes_per_state: int | None
-
-    @property
-    def state(self) -> str:
-        """How much state a key needs."""
-        if self.bytes_per_state is None:
-            return f"{self.choice.states} states, whose size is the operator's own ({self.aggregate.operator.state})"
-        window = self.aggregate.window
-        assert window is not None
-        if self.choice.algorithm is None:
-            return _bytes(self.bytes_per_state)
-        if window.rows is not None:
-            return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
-        return f"{self.bytes_per_state + 8} bytes for each row in the window"
+# From how many windows of one operator over the same columns on it is cheaper to share one structure than to keep one
+# for each, one event at a time, by the algorithm that each would have: measured by benchmarks/many_sizes.py.
+_SHARE_FROM: dict[type[Swag] | None, int] = {DabaLite: 4, SlickDeque: 8, SubtractOnEvict: 16}
 
 
-class Explanation(tuple[Explained, ...]):
-    """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
+def share_from(algorithm: type[Swag] | None) -> int:
+    """How many windows of an operator it takes for them to share one structure, where spikes do no harm."""
+    return _SHARE_FROM[algorithm]
 
-    `spark` is how it runs on the DataFrame that was asked about, or None.
+
+def shared_windows(definition: Definition) -> list[list[str]]:
+    """The names of aggregates that share one structure with others, live and where spikes do no harm.
+
+    They see the same columns and condition, all by rows or all by time, and enough of their windows have an operator in
+    common. Windows that are open on the right are left out, since their rows wait.
     """
-
-    spark: Any = None
-
-    def __repr__(self) -> str:
-        parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
-        for one in self:
-            parts.append(
-                f"{one.name} = {one.aggregate!r}\n"
-                f"    on tables: {one.kernel}\n"
-                f"    live: {one.choice.name}, for {one.choice.why}\n"
-                f"    calls per event: {one.choice.calls}\n"
-                f"    a key's state: {one.state}"
-            )
-        return "\n".join(parts)
-
-    __str__ = __repr__
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for name, aggregate in definition.columns.items():
+        window = aggregate.window
+        assert window is not None
+        if window.closed in ("right", "both") and (window.rows is not None or window.last is not None):
+            key = aggregate.columns, aggregate.condition, window.rows is not None
+            alike.setdefault(key, []).append(name)
+    groups = [_sharing(definition, names) for names in alike.values()]
+    return [names for names in groups if names]
 
 
-def explain(definition: Definition) -> Explanation:
-    """What runs for each column of a definition, and why."""
-    return Explanation(_explained(name, aggregate) for name, aggregate in definition.columns.items())
+def _sharing(definition: Definition, names: list[str]) -> list[str]:
+    """Those of these aggregates whose window is also that of an operator with enough windows."""
+    asked = [(name, definition.columns[name].operator, _width(definition.columns[name])) for name in names]
+    widths = set()
+    for _, operator, width in asked:
+        own = {other for _, one, other in asked if one == operator}
+        if len(own) >= share_from(choose(operator, spikes=True).algorithm):
+            widths.add(width)
+    return [name for name, _, width in asked if width in widths]
 
 
-def _explained(name: str, aggregate: Aggregate) -> Explained:
-    op = aggregate.operator
-    return Explained(name, aggregate, choose(op, aggregate.window), _kernel(aggregate), state_bytes(op))
-
-
-# Passes of their own, by operator, for windows of rows and of time.
-_ROW_PASSES = {
-    **dict.fromkeys(("max", "min"), "block scans in the vector unit"),
-    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    **dict.fromkeys(("variance", "stddev"), "running sums of exact parts, or block scans of double-doubles"),
-}
-_ANY_PASSES = {
-    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    "count": "the difference of the window's two ends",
-    "first": "the row at the window's old end",
-    "last": "the row at the window's young end",
-    "count_distinct": "a count per value, kept as rows come and go",
-    "hyperloglog": "registers that know when they run out",
-    "bloom": "the last row that set each bit of the probe",
-}
-
-
-def _kernel(aggregate: Aggregate) -> str:
-    op, window = aggregate.operator, aggregate.window
+def _width(aggregate: Aggregate) -> tuple[object, ...]:
+    window = aggregate.window
     assert window is not None
-    if not op.builtin:
-        return (
-            "compiled by Numba into a Two-Stacks pass, about 3 calls per row; if it cannot be, DabaLite and a warning"
-        )
-    special = _ROW_PASSES.get(op.name) if window.rows is not None else None
-    special = special or _ANY_PASSES.get(op.name)
-    if op.name in ("collect", "naive_bayes", "countmin"):
-        return "DabaLite, interpreted: its states are Python objects"
-    text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
-    return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
-
-
-_ALSO_TEXT = ("max", "min", "argmax", "argmin", "maxcount", "mincount", "m4")
-
-
-def state_bytes(op: Operator) -> int | None:
-    """The bytes of one partial aggregate over 64-bit numbers; None where it grows, or is a user's own."""
-    if not op.builtin:
-        return None
-    of = op.parameters
-    sketches = {
-        "bloom": lambda: of["bits"] // 8,
-        "countmin": lambda: 8 * of["width"] * of["depth"],
-        "hyperloglog": lambda: 2 ** of["p"],
-    }
-    if op.name in sketches:
-        return int(sketches[op.name]())
-    if op.name == "count":
-        return 8
-    from slidewise.kernels.layouts import builtin_layout
-
-    kind = "bool" if op.name.startswith("bool_") else "float64"
-    layout = builtin_layout(op.name, (kind,) * int(op.arity()[0] or 1))
-    return None if layout is None else sum(1 if field == "bool" else 8 for field in layout.fields)
-
-
-def _bytes(count: int) -> str:
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1_000:
-            return f"{count:.3g} {unit}"
-        count = count / 1_000  # type: ignore[assignment]
-    return f"{count:.3g} GB"
+    return window.rows, window.last, window.closed

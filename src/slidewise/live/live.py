@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
 from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
-from slidewise.live.pane import new_pane
-from slidewise.live.spec import PLAIN, Spec, plainly, specs_of
+from slidewise.live.pane import new_panes
+from slidewise.live.sharing import share
+from slidewise.live.spec import PLAIN, Spec, plainly, readers_of, specs_of
 from slidewise.live.waiting import Event, Waiting, in_order, wait_of
 
 Answered = Callable[[dict[str, Any]], Any]
@@ -34,7 +36,7 @@ class Track:
     def __init__(self, specs: list[Spec]) -> None:
         self.now: Any = None
         self.count = 0
-        self.panes = [new_pane(spec) for spec in specs]
+        self.panes = new_panes(specs)
 
 
 class Live:
@@ -56,9 +58,11 @@ class Live:
         if answered is not None and bound is None:
             raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
         self.specs = specs_of(definition, spikes)
+        share(self.specs, shared_windows(definition) if spikes else [])
         self._names = [one.name for spec in self.specs for one in spec.members]
         self._ordered = any(map(order_matters, definition.columns.values()))
         self._shuffled = self._names != list(definition.columns)
+        self._readers, self._reads = readers_of(self.specs)
         self.clock = Clock(definition)
         self.waiting = None if bound is None else Waiting(definition, self.specs, bound)
         self.tracks: dict[Any, Track] = {}
@@ -92,7 +96,8 @@ class Live:
             track = Track(self.specs)
         elif time is not None and time < track.now:
             return self._late(key, time, track)
-        arguments = [spec.arguments(row) for spec in self.specs]
+        read = [spec.arguments(row) for spec in self._readers]
+        arguments = [read[at] for at in self._reads]
         values: list[Any] = []
         number = track.count
         at = 0
