@@ -75,7 +75,7 @@ class LockStep(RuleBasedStateMachine):
     def suffix(self, data: st.DataObject) -> None:
         k = data.draw(st.integers(0, len(self.rows)))
         sharing = [w for w in self.windows if isinstance(w, LastRows) and not isinstance(w, sw.SlideSide)]
-        assert {sw.Recalc, sw.FlatFit, sw.BInt} <= {*map(type, sharing)}
+        assert {sw.Recalc, sw.FlatFit, sw.BInt, sw.Fiba} <= {*map(type, sharing)}
         expected = sharing[0].suffix(k)
         for window in sharing[1:]:
             assert same(window.suffix(k), expected), window
@@ -109,7 +109,7 @@ class ManySizes(RuleBasedStateMachine):
         self.sizes = sorted(sizes)
         self.oracle = sw.Recalc(operator)
         self.window = sw.SlideSide(operator, self.sizes)
-        self.others: list[LastRows] = [sw.FlatFit(operator), sw.BInt(operator)]
+        self.others: list[LastRows] = [sw.FlatFit(operator), sw.BInt(operator), sw.Fiba(operator)]
         self.rows: list[object] = []
         self.inserted = 0
 

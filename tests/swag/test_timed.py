@@ -246,7 +246,7 @@ def test_a_gap_empties_the_window_without_combining() -> None:
     assert (window.query(), len(window)) == (1, 1)
 
 
-@pytest.mark.parametrize("algorithm", [sw.Recalc, sw.FlatFit, sw.BInt])
+@pytest.mark.parametrize("algorithm", [sw.Recalc, sw.FlatFit, sw.BInt, sw.Fiba])
 @given(
     gaps=st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 9, 30]), max_size=25),
     closed=st.sampled_from(CLOSED),
@@ -256,7 +256,9 @@ def test_shorter_windows_of_time_out_of_one_structure(
     algorithm: type[Swag], gaps: list[int], closed: str, scale: float
 ) -> None:
     window = sw.Timed(algorithm(concat), last=10 * scale, closed=closed)
+    tree = sw.Fiba(concat)
     assert isinstance(window, LastTimes)
+    assert isinstance(tree, LastTimes)
     rows: list[tuple[float, str]] = []
     now = 0.0
     for i, gap in enumerate(gaps):
@@ -266,9 +268,11 @@ def test_shorter_windows_of_time_out_of_one_structure(
         for last in (1, 2, 7, 10):
             expected = "".join(letter for t, letter in rows if inside(t, now, last * scale, closed))
             assert window.query_last(last * scale) == expected
+        tree.insert(now, chr(97 + i))
         held = [(t, letter) for t, letter in rows if inside(t, now, 10 * scale, closed)]
         for since in (now - 20, now - 3 * scale, now, now + 1):
             assert window.query_since(since) == "".join(letter for t, letter in held if t >= since)
+            assert tree.query_since(since) == "".join(letter for t, letter in rows if t >= since)
 
 
 def test_what_shorter_windows_of_time_need() -> None:
@@ -294,7 +298,15 @@ def test_what_shorter_windows_of_time_need() -> None:
 
 def test_a_long_gap_is_one_bulk_eviction() -> None:
     """Rows that leave together leave in one call, which some algorithms answer with no combine for any of them."""
-    for algorithm, allowed in [(sw.Amta, 24), (sw.BInt, 0), (sw.FlatFit, 0), (sw.DabaLite, 4), (sw.TwoStacksLite, 4)]:
+    assert sw.Fiba(sw.max).query_since(1) == sw.max.lower(sw.max.identity)
+    for algorithm, allowed in [
+        (sw.Amta, 24),
+        (sw.Fiba, 120),
+        (sw.BInt, 0),
+        (sw.FlatFit, 0),
+        (sw.DabaLite, 4),
+        (sw.TwoStacksLite, 4),
+    ]:
         counter = Counter(sw.count)
         window = sw.Timed(algorithm(counter.operator), last=10_000)
         for t in range(3_000):

@@ -31,11 +31,10 @@ class LastRows(Swag):
 
 @runtime_checkable
 class LastTimes(Protocol):
-    """What answers for the youngest stretch of its window by time: `Timed` over a `LastRows`, and trees over times.
+    """What answers for the youngest stretch of its window by time: `Timed` over a `LastRows`, and `Fiba`.
 
-    A structure with `range_query(t0, t1)`, `youngest()` and `query()` joins in a few lines: where it is empty, or t
-    lies behind `youngest()`, the answer is that of no rows, `lower(identity)`; otherwise it is
-    `range_query(t, youngest())`, both ends included.
+    A structure with `range_query(t0, t1)`, both ends included, joins in one line: `range_query(t, youngest())`. Where
+    no row is as young as t, the answer is that of no rows.
     """
 
     def query_since(self, t: Any) -> Any:
