@@ -206,14 +206,14 @@ def test_check_finds_pointers_out_of_order() -> None:
 
 
 def test_check_finds_a_spoilt_scan() -> None:
-    for spoil in ("before", "behind", "boundary", "seen"):
+    for spoil in ("before", "behind", "boundary"):
         window = sw.SlideSide(concat, sizes=[3, 4])
         for letter in "abcdefgh":
             window.insert(letter)
         window._check()
         scan = window._scans[0]
-        assert scan.boundary < scan.seen  # there are rows on both sides
-        spoilt = {"before": ["x"] * len(scan.before), "behind": "x", "boundary": 99, "seen": 99}[spoil]
+        assert scan.boundary < window._E  # there are rows on both sides
+        spoilt = {"before": ["x"] * len(scan.before), "behind": "x", "boundary": 99}[spoil]
         setattr(scan, spoil, spoilt)
         with pytest.raises(AssertionError, match="SlideSide breaks the invariant"):
             window._check()

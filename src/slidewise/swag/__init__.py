@@ -8,6 +8,7 @@ from slidewise.swag.fiba import Fiba
 from slidewise.swag.flat_fat import FlatFat
 from slidewise.swag.flat_fit import FlatFit
 from slidewise.swag.interface import Swag
+from slidewise.swag.merged import Merged
 from slidewise.swag.recalc import Recalc
 from slidewise.swag.sharing import LastRows, LastTimes
 from slidewise.swag.slick_deque import SlickDeque
@@ -44,6 +45,7 @@ __all__ = [
     "FlatFit",
     "LastRows",
     "LastTimes",
+    "Merged",
     "Recalc",
     "SlickDeque",
     "SlideSide",

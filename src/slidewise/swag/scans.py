@@ -6,29 +6,39 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
+class Scanned(list[Any]):
+    """Aggregates of a row and all younger ones up to a boundary, the oldest row last."""
+
+    @classmethod
+    def of(cls, youngest_first: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Scanned:
+        """Scan rows up to a boundary behind the first of them. Combine calls: one less than rows."""
+        found = cls()
+        for value in youngest_first:
+            found.append(combine(value, found[-1]) if found else value)
+        return found
+
+
 class Scan:
     """Two-Stacks for several windows [start, E) at once: a row of aggregates up to a boundary, and one from there to E.
 
-    `before[i]` is the aggregate of the rows from `boundary - 1 - i` up to the boundary, so the oldest stands last;
-    `behind` is that of the rows from the boundary to `seen`.
+    `before[i]` is the aggregate of the rows from `boundary - 1 - i` up to the boundary; `behind` is that of the rows
+    from the boundary on.
     """
 
-    __slots__ = ("before", "behind", "boundary", "largest", "seen", "smallest")
+    __slots__ = ("before", "behind", "boundary", "largest", "smallest")
 
     def __init__(self, smallest: int | None, largest: int | None) -> None:
         self.smallest = smallest
         self.largest = largest
         self.boundary = 0
-        self.seen = 0
-        self.before: list[Any] = []
+        self.before = Scanned()
         self.behind: Any = None
 
-    def scanned(self, youngest_first: Iterable[Any], combine: Callable[[Any, Any], Any]) -> list[Any]:
-        """The aggregates up to a boundary behind the first of these rows. Combine calls: one less than rows."""
-        found: list[Any] = []
-        for value in youngest_first:
-            found.append(combine(value, found[-1]) if found else value)
-        return found
+    def accept(self, boundary: int, before: Scanned) -> None:
+        """Begin anew at a boundary, with no row behind it."""
+        self.boundary = boundary
+        self.before = before
+        self.behind = None
 
     def forget(self, start: int) -> None:
         """Drop the aggregates of rows that have left the window."""

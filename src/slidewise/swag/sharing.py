@@ -24,9 +24,10 @@ class LastRows(Swag):
 
     def query_last(self, k: int) -> Any:
         """The answer for the k youngest rows, or for all of them while there are fewer."""
-        if not isinstance(k, Integral) or isinstance(k, bool) or k < 0:
+        if (type(k) is not int and (not isinstance(k, Integral) or isinstance(k, bool))) or k < 0:
             raise SlidewiseError(f"query_last takes a number of rows from 0 on, not {k!r}")
-        return self._lower(self.suffix(min(k, len(self))))
+        n = len(self)
+        return self._lower(self.suffix(k if k < n else n))
 
 
 @runtime_checkable

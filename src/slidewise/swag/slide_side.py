@@ -10,7 +10,7 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
-from slidewise.swag.scans import Scan, grouped
+from slidewise.swag.scans import Scan, Scanned, grouped
 from slidewise.swag.sharing import LastRows
 
 
@@ -57,14 +57,25 @@ class SlideSide(LastRows):
         start = E - len(values) - 1 + full
         values.append(v)
         try:
-            moved = [self._moved(scan, start, E) for scan in self._scans]
+            behind = [
+                (self._combine(scan.behind, v) if scan.boundary < E - 1 else v)
+                if self._youngest(scan, start, E) < scan.boundary
+                else self._scanned(scan, start, E)
+                for scan in self._scans
+            ]
         except BaseException:
             values.pop()
             raise
         self._E = E
         if full:
             values.popleft()
-        self._accept_moves(moved, start)
+        for scan, move in zip(self._scans, behind, strict=True):
+            if type(move) is Scanned:
+                scan.accept(E, move)
+            else:
+                scan.behind = move
+            if full:
+                scan.forget(start)
 
     def evict(self) -> None:
         if not self._values:
@@ -72,33 +83,26 @@ class SlideSide(LastRows):
         self._drop(1)
 
     def _drop(self, k: int) -> None:
-        start = self._E - len(self._values) + k
-        moved = [self._moved(scan, start, self._E) for scan in self._scans]
+        start, E = self._E - len(self._values) + k, self._E
+        scanned = [
+            self._scanned(scan, start, E) if self._youngest(scan, start, E) >= scan.boundary else None
+            for scan in self._scans
+        ]
         for _ in range(k):
             self._values.popleft()
-        self._accept_moves(moved, start)
-
-    def _moved(self, scan: Scan, start: int, E: int) -> tuple[Any, ...] | None:
-        """What a scan becomes for a window [start, E): more rows behind its boundary, or rows scanned anew up to E."""
-        values = self._values
-        youngest = start if scan.smallest is None else max(start, E - scan.smallest)
-        if youngest >= scan.boundary:  # no row before the boundary is in the smallest window any more
-            oldest = start if scan.largest is None else max(start, E - scan.largest)
-            return E, scan.scanned(islice(reversed(values), E - oldest), self._combine), None
-        behind = E - max(scan.boundary, scan.seen)
-        if not behind:
-            return None
-        new = list(islice(reversed(values), behind))[::-1]
-        if scan.seen > scan.boundary:
-            new.insert(0, scan.behind)
-        return scan.boundary, scan.before, self._fold(new)
-
-    def _accept_moves(self, moved: list[tuple[Any, ...] | None], start: int) -> None:
-        for scan, move in zip(self._scans, moved, strict=True):
+        for scan, move in zip(self._scans, scanned, strict=True):
             if move is not None:
-                scan.boundary, scan.before, scan.behind = move
-                scan.seen = self._E
+                scan.accept(E, move)
             scan.forget(start)
+
+    def _youngest(self, scan: Scan, start: int, E: int) -> int:
+        """Where the smallest window of a scan begins."""
+        return start if scan.smallest is None or E - start < scan.smallest else E - scan.smallest
+
+    def _scanned(self, scan: Scan, start: int, E: int) -> Scanned:
+        """The aggregates up to E of the rows that are in a scan's largest window."""
+        size = E - start if scan.largest is None else min(E - start, scan.largest)
+        return Scanned.of(islice(reversed(self._values), size), self._combine)
 
     def partial(self) -> Any:
         values = self._values
@@ -147,7 +151,6 @@ class SlideSide(LastRows):
         if rows is not None:
             self._require_same(values, self._lifted(rows), "the row of values")
         for scan in self._scans if values else ():
-            self._require(scan.seen == E, f"the scan of {scan.smallest} to {scan.largest} has seen every row")
             oldest = start if scan.largest is None else max(start, E - scan.largest)
             youngest = start if scan.smallest is None else max(start, E - scan.smallest)
             held = range(scan.boundary - len(scan.before), scan.boundary)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
-from numbers import Real
 from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
-from slidewise.operators.hashing import plain
 from slidewise.swag.interface import Swag
 from slidewise.swag.sharing import LastRows
 from slidewise.swag.slide_side import SlideSide
+from slidewise.swag.times import check_time, is_in, length_of
 from slidewise.windows import Duration
-from slidewise.windows.window import check_closed, check_length
+from slidewise.windows.window import check_closed
 
 
 class Timed:
@@ -61,7 +59,7 @@ class Timed:
                 "sw.FlatFit or sw.BInt for several windows of time"
             )
         self.swag = swag
-        self.last: Any = _length(last)
+        self.last: Any = length_of(last)
         self.closed = check_closed(closed)
         self._times: deque[Any] = deque()
         self._waiting: deque[tuple[Any, ...]] = deque()
@@ -114,7 +112,7 @@ class Timed:
 
     def query_last(self, last: Duration | timedelta | str | int | float) -> Any:
         """The answer for a shorter window with the same ends, out of the same structure; not longer than `last`."""
-        length = _length(last)
+        length = length_of(last)
         if isinstance(length, timedelta) != isinstance(self.last, timedelta) or length > self.last:
             raise SlidewiseError(f"query_last answers for windows up to {self.last}, this one's length, not {last!r}")
         sharing = self._sharing("query_last")
@@ -170,12 +168,7 @@ class Timed:
         self._settled = True
 
     def _is_in(self, time: Any, now: Any, last: Any) -> bool:
-        """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
-        if isinstance(now, float):
-            edge = now - last
-            return bool(time > edge or time == now or (time == edge and self.closed in ("both", "left")))
-        age = now - time
-        return bool(age < last or (age == last and self.closed in ("both", "left")))
+        return is_in(time, now, last, self.closed)
 
     def _young(self, is_in: Callable[[Any], bool]) -> int:
         """How many rows are young enough, by bisection."""
@@ -198,27 +191,7 @@ class Timed:
         return self.swag
 
     def _check_time(self, t: Any) -> Any:
-        t = plain(t)
-        if isinstance(self.last, timedelta):
-            if not isinstance(t, date) or t != t:
-                raise SlidewiseError(
-                    f"the time {t!r} is no datetime, but the window lasts {self.last}; where times are numbers, "
-                    "give last= as a number"
-                )
-            if not isinstance(t, datetime):
-                t = datetime(t.year, t.month, t.day)
-            if t.tzinfo is not None:
-                t = t.astimezone(UTC)
-            if self._now is not None and (t.tzinfo is None) != (self._now.tzinfo is None):
-                raise SlidewiseError(
-                    f"the time {t} and the one before it, {self._now}, must both have a zone, or neither"
-                )
-        elif isinstance(t, bool) or not isinstance(t, Real) or not math.isfinite(t):
-            raise SlidewiseError(
-                f"the time {t!r} is no finite number, but the window's length is {self.last}; where times are "
-                "datetimes, give last= as a duration such as '10 minutes'"
-            )
-        return t
+        return check_time(t, self.last, self._now)
 
     def _window_times(self) -> deque[Any]:
         self._settle()
@@ -228,8 +201,3 @@ class Timed:
 
     def __repr__(self) -> str:
         return f"<Timed({self.swag!r}, last={self.last!r}, closed={self.closed!r})>"
-
-
-def _length(last: Duration | timedelta | str | int | float) -> Any:
-    length = check_length(last)
-    return length.timedelta() if isinstance(length, Duration) else length
