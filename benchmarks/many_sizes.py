@@ -149,7 +149,7 @@ def main() -> None:
     machine = describe_machine(["numpy", "numba"])
     console.print(machine)
     choose = random.Random(7)
-    count, turns = (6_000, 3) if quick else (20_000, 5)
+    count, turns = (6_000, 3) if quick else (12_000, 5)
     events = [{"key": i % KEYS, "t": i // KEYS, "x": choose.random()} for i in range(count)]
     rows: list[tuple[Any, ...]] = []
 

@@ -10,7 +10,7 @@ from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.swag import DabaLite, SlickDeque, SubtractOnEvict
+from slidewise.swag import Amta, DabaLite, Fiba, FlatFit, SlickDeque, SlideSide, SubtractOnEvict
 from slidewise.swag.interface import Swag
 from slidewise.windows import Window
 
@@ -33,20 +33,99 @@ class Choice:
         return "running state" if self.algorithm is None else self.algorithm.__name__
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
+    """What is known about a window and its rows."""
+
     operator: Operator
     window: Window | None
     integers: bool
     spikes: bool
+    late: bool
+    windows: int
+    gaps: str | None
 
 
-# The first rule that holds decides.
-_RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
-    (
+class Rule(NamedTuple):
+    """A question about what is asked, how to say yes to it, and the choice then."""
+
+    question: str
+    said: str
+    holds: Callable[[Asked], bool]
+    choice: Choice
+
+
+def _shares(asked: Asked) -> bool:
+    """Whether windows had better share one structure: there are enough of them, for what each by itself would have."""
+    if asked.windows == 1 or not asked.spikes:
+        return False
+    alone = _chosen(asked._replace(windows=1, gaps=None)).algorithm
+    return asked.windows >= share_from(alone)
+
+
+DEFAULT = Choice(
+    DabaLite,
+    "it serves every operator, and no event ever waits for others",
+    "3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average",
+    "n + 2",
+)
+
+# The first rule that holds decides; DEFAULT where none does. docs/draw_choosing.py draws them.
+RULES: list[Rule] = [
+    Rule(
+        "Does the window hold everything so far?",
+        'over("all")',
         lambda asked: asked.window is not None and asked.window.rows is None and asked.window.last is None,
         Choice(None, "nothing ever leaves the window, so one state takes in each event", "1", "1"),
     ),
-    (
+    Rule(
+        "May rows come late, by any distance?",
+        "late=True",
+        lambda asked: asked.late,
+        Choice(
+            Fiba,
+            "rows go to where their times belong, at a cost that grows only with how late they are",
+            "5 on average for rows in order, O(log d) for one that is d rows late",
+            "less than 2n",
+        ),
+    ),
+    Rule(
+        "Many windows of this operator, by rows, and rare spikes do no harm?",
+        "over(rows=n), windows=q, spikes=True",
+        lambda asked: _shares(asked) and asked.window is not None and asked.window.rows is not None,
+        Choice(
+            SlideSide,
+            "windows of near sizes share one scan; "
+            "one event may take n calls, and you said that such spikes do no harm",
+            "1 for each answer, 2 to 5 on average for each group of near sizes; n at worst",
+            "2n",
+        ),
+    ),
+    Rule(
+        "Many windows of this operator, by time, and rare spikes do no harm?",
+        "windows=q, spikes=True",
+        _shares,
+        Choice(
+            FlatFit,
+            "windows share one structure, whatever their lengths; "
+            "one event may take n calls, and you said that such spikes do no harm",
+            "1 to 3 on average for each window, n at worst",
+            "n",
+        ),
+    ),
+    Rule(
+        "May very many rows leave at once, after a long gap in time?",
+        'gaps="long"',
+        lambda asked: asked.gaps == "long",
+        Choice(
+            Amta,
+            "rows that leave together leave as whole trees, however many they are",
+            "log n + 1 at most for the row that comes, 2 log n for all that leave, 1 for the answer; 4 on average",
+            "about 2n",
+        ),
+    ),
+    Rule(
+        "Has the operator an exact inverse for these values?",
+        "sw.count, or sw.sum with integers=True",
         lambda asked: asked.operator.inverse is not None and (asked.operator.invertible_if is None or asked.integers),
         Choice(
             SubtractOnEvict,
@@ -55,7 +134,9 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
             "n + 1",
         ),
     ),
-    (
+    Rule(
+        "Does it keep one of its two arguments, and do rare spikes do no harm?",
+        "sw.max, sw.min, ... with spikes=True",
         lambda asked: asked.operator.selective and asked.spikes,
         Choice(
             SlickDeque,
@@ -65,31 +146,36 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
             "n at most",
         ),
     ),
-    (
-        lambda _asked: True,
-        Choice(
-            DabaLite,
-            "it serves every operator, and no event ever waits for others",
-            "3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average",
-            "n + 2",
-        ),
-    ),
 ]
 
 
 def choose(
-    operator: Operator | Aggregate, window: Window | None = None, *, integers: bool = False, spikes: bool = False
+    operator: Operator | Aggregate,
+    window: Window | None = None,
+    *,
+    integers: bool = False,
+    spikes: bool = False,
+    late: bool = False,
+    windows: int = 1,
+    gaps: str | None = None,
 ) -> Choice:
     """The algorithm for an operator over a window, or for an aggregate, one event at a time.
 
     `integers` says that all values are whole numbers, so that a sum can be taken apart again exactly. `spikes` says
-    that a rare slow event does no harm, which lets in algorithms that are constant on average only.
+    that a rare slow event does no harm, which lets in algorithms that are constant on average only. `late` says that
+    rows may come late by any distance; where there is a bound, let them wait instead, as `live(late="wait:10s")` does.
+    `windows` is over how many windows, of different sizes, this operator is asked for. `gaps="long"` says that time may
+    stand still and then jump, so that very many rows leave at once, and that this event must not be slow either.
 
     >>> import slidewise as sw
     >>> sw.choose(sw.max).name, sw.choose(sw.max, spikes=True).name, sw.choose(sw.sum, integers=True).name
     ('DabaLite', 'SlickDeque', 'SubtractOnEvict')
     >>> sw.choose(sw.max("x").over("all")).name
     'running state'
+    >>> sw.choose(sw.mean, late=True).name, sw.choose(sw.mean, gaps="long").name
+    ('Fiba', 'Amta')
+    >>> sw.choose(sw.mean("x").over(rows=1_000), windows=16, spikes=True).name
+    'SlideSide'
     >>> sw.choose(sw.max).calls
     '3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average'
     """
@@ -98,8 +184,15 @@ def choose(
         operator = operator.operator
     if not isinstance(operator, Operator):
         raise SlidewiseError(f"choose takes an operator, such as sw.choose(sw.max), not {operator!r}")
-    asked = _Asked(operator, window, integers, spikes)
-    return next(choice for holds, choice in _RULES if holds(asked))
+    if not isinstance(windows, int) or isinstance(windows, bool) or windows < 1:
+        raise SlidewiseError(f"windows= is how many windows there are, from 1 on, not {windows!r}")
+    if gaps not in (None, "long"):
+        raise SlidewiseError(f"gaps= is 'long' or None, not {gaps!r}")
+    return _chosen(Asked(operator, window, integers, spikes, late, windows, gaps))
+
+
+def _chosen(asked: Asked) -> Choice:
+    return next((rule.choice for rule in RULES if rule.holds(asked)), DEFAULT)
 
 
 # From how many windows of one operator over the same columns on it is cheaper to share one structure than to keep one

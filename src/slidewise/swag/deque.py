@@ -157,21 +157,28 @@ class Ring:
 
     def pop(self, count: int = 1) -> None:
         """Drop `count` values from the front."""
-        mask = len(self.slots) - 1
-        for p in range(self.start, self.start + count):
-            self.slots[p & mask] = None
-        self.start += count
         size = len(self.slots)
+        first = self.start & (size - 1)
+        if count == 1:
+            self.slots[first] = None
+        else:  # up to the end of the list, and on from its beginning
+            wrapped = max(first + count - size, 0)
+            self.slots[first : first + count] = [None] * (count - wrapped)
+            self.slots[:wrapped] = [None] * wrapped
+        self.start += count
         while size > self.SMALLEST and 4 * len(self) <= size:
             size //= 2
         if size < len(self.slots):
             self._resize(size)
 
     def _resize(self, size: int) -> None:
-        slots = [None] * size
-        for p in range(self.start, self.stop):
-            slots[p & (size - 1)] = self[p]
-        self.slots = slots
+        first, count = self.start & (len(self.slots) - 1), len(self)
+        held = self.slots[first : first + count]
+        held += self.slots[: count - len(held)]
+        shift = self.start & (size - 1)
+        slots = [None] * shift + held + [None] * (size - shift - count)
+        slots[: max(len(slots) - size, 0)] = slots[size:]
+        self.slots = slots[:size]
 
     def __getitem__(self, position: int) -> Any:
         return self.slots[position & (len(self.slots) - 1)]
