@@ -74,10 +74,13 @@ class Model:
             t1 = t0 + choose.choice([-1, 0, 1, 10, 1000])
             inside = rows[bisect_left(self.times, t0) : bisect_right(self.times, t1)] if t0 <= t1 else []
             assert window.range_query(t0, t1) == "".join(inside)
-            start = choose.randrange(len(rows) + 1)
-            stop = choose.randrange(start, len(rows) + 1)
-            assert window.span(start, stop) == "".join(rows[start:stop])
-            assert window.suffix(start) == "".join(rows[len(rows) - start :])
+            if t0 <= t1:
+                start, stop, count = window.locate(t0, t1)
+                assert (count, window.located(start, stop)) == (len(inside), "".join(inside))
+            i = choose.randrange(len(rows) + 1)
+            j = choose.randrange(i, len(rows) + 1)
+            assert window.span(i, j) == "".join(rows[i:j])
+            assert window.suffix(i) == "".join(rows[len(rows) - i :])
 
     def check(self) -> None:
         self.window._check(self.rows)
@@ -339,6 +342,21 @@ def test_bulk_steps_cost_logarithms(min_arity: int) -> None:
 
 
 # What it promises besides.
+
+
+@pytest.mark.parametrize("min_arity", ARITIES)
+def test_an_insert_can_be_taken_back(min_arity: int) -> None:
+    choose = random.Random(min_arity)
+    model = Model(sw.Fiba, min_arity)
+    for _ in wander(model, min_arity, 8 * min_arity, 80):
+        before = model.window._show()
+        batch = [(choose.randrange(300), "x") for _ in range(choose.choice([0, 1, 2, 30]))]
+        take_back = model.window.undoable_insert(sorted(batch))
+        assert len(model.window) == len(model.rows) + len(batch)
+        model.window._check()
+        take_back()
+        model.check()
+        assert model.window._show() == before
 
 
 @pytest.mark.parametrize("step", ["insert", "bulk_insert", "evict_until", "range_query"])

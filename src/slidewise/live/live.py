@@ -9,9 +9,10 @@ from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
 from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
+from slidewise.live.keys import SIMPLE, canonical
 from slidewise.live.pane import new_panes
 from slidewise.live.sharing import share
-from slidewise.live.spec import PLAIN, Spec, plainly, readers_of, specs_of
+from slidewise.live.spec import Spec, readers_of, specs_of
 from slidewise.live.waiting import Event, Waiting, in_order, wait_of
 
 Answered = Callable[[dict[str, Any]], Any]
@@ -80,15 +81,7 @@ class Live:
         `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first. An error leaves
         everything as it was.
         """
-        try:
-            key = self._key(row)
-            time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
-        except KeyError as error:
-            raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
-        except TypeError:
-            if isinstance(row, Mapping):
-                raise
-            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}") from None
+        key, time, kind = self.read(row)
         if self.waiting is not None:
             return self._wait(row, key, time, kind)
         track = self.tracks.get(key)
@@ -122,6 +115,19 @@ class Live:
         self.answers += 1
         return self._named(values)
 
+    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
+        """An event's key, its time as a number, and what kind of time that is."""
+        try:
+            key = self._key(row)
+            time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
+        except KeyError as error:
+            raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
+        except TypeError:
+            if isinstance(row, Mapping):
+                raise
+            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}") from None
+        return key, time, kind
+
     def _named(self, values: list[Any]) -> dict[str, Any]:
         """Answers by name, in the definition's order."""
         answers = dict(zip(self._names, values, strict=True))
@@ -151,7 +157,7 @@ class Live:
     def _key(self, row: Mapping[str, Any]) -> Any:
         if self._one_key is not None:
             key = row[self._one_key]
-            return key if type(key) in _SIMPLE else canonical(key, self._one_key)
+            return key if type(key) in SIMPLE else canonical(key, self._one_key)
         return tuple([canonical(row[name], name) for name in self.definition.by])
 
     def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[dict[str, Any]]:
@@ -279,22 +285,3 @@ class Live:
 def wait_for(kind: str | None) -> str:
     """An example of a bound for late events that goes with a kind of time."""
     return "wait:10" if kind == NUMBER else "wait:10s"
-
-
-_SIMPLE = frozenset((str, int, bytes, type(None)))
-
-
-def canonical(key: Any, name: str) -> Any:
-    """A key as a value that equals itself: one NaN, one zero, no NumPy."""
-    if type(key) not in PLAIN:
-        key = plainly(key)
-    if isinstance(key, float):
-        return _NAN if key != key else key + 0.0
-    try:
-        hash(key)
-    except TypeError as error:
-        raise InputError(f"the key {name!r} is {key!r}, which cannot be a key; use text or a number") from error
-    return key
-
-
-_NAN = float("nan")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -79,6 +80,10 @@ class Fiba(Ranges):
 
     def bulk_insert(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows `(t, e)` that are sorted by time, all or none; nodes that get several rows are summed up once."""
+        self.undoable_insert(rows)
+
+    def undoable_insert(self, rows: Iterable[tuple[Any, ...]]) -> Callable[[], None]:
+        """`bulk_insert`, and a function that takes it back without a call, until something else changes the window."""
         rows = list(rows)
         for row in rows:
             if not isinstance(row, (tuple, list)) or len(row) < 2:
@@ -89,9 +94,11 @@ class Fiba(Ranges):
                 raise TimeOrderError(
                     f"bulk_insert takes rows sorted by time, but {later} came after {earlier}; sort them"
                 )
-        if rows:
-            self._check_times(times)
-            self._all_or_nothing(self._put, times, [self._lift_row(e, tuple(more)) for _, e, *more in rows])
+        if not rows:
+            return lambda: None
+        self._check_times(times)
+        vals = [self._lift_row(e, tuple(more)) for _, e, *more in rows]
+        return partial(self._take_back, *self._all_or_nothing(self._put, times, vals))
 
     def _check_times(self, times: Sequence[Any]) -> None:
         """Refuse times that cannot be ordered, and rows with a time behind rows without."""

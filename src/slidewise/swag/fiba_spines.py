@@ -41,18 +41,23 @@ class Spines(LastRows):
         self._size = 0
         self._log = []
 
-    def _all_or_nothing(self, change: Callable[..., None], *arguments: Any) -> None:
-        """Make a change; where it raises, everything is as it was."""
+    def _all_or_nothing(self, change: Callable[..., None], *arguments: Any) -> tuple[Any, list[Saved]]:
+        """Make a change; where it raises, everything is as it was. Gives what `_take_back` needs."""
         before = self._left[:], self._right[:], self._suffix[:], self._prefix[:], self._size
         try:
             change(*arguments)
         except BaseException:
-            self._left, self._right, self._suffix, self._prefix, self._size = before
-            for node, *fields in reversed(self._log):
-                node.times, node.vals, node.kids, node.agg, node.rows = fields
+            self._take_back(before, self._log)
             raise
-        finally:
-            self._log = []
+        log, self._log = self._log, []
+        return before, log
+
+    def _take_back(self, before: Any, log: list[Saved]) -> None:
+        """Undo the last change."""
+        self._left, self._right, self._suffix, self._prefix, self._size = before
+        for node, *fields in reversed(log):
+            node.times, node.vals, node.kids, node.agg, node.rows = fields
+        self._log = []
 
     def _save(self, node: Node) -> None:
         self._log.append((node, node.times, node.vals, node.kids, node.agg, node.rows))
