@@ -100,7 +100,7 @@ def main() -> None:
     console = make_console(110)
     machine = describe_machine(["numpy", "numba"])
     console.print(machine)
-    phases = [100, 7_000] if quick else [100, 2_500, 5_000, 7_500, 9_999, 15_000, 20_001]
+    phases = [100, 7_000] if quick else [100, 2_500, 5_000, 7_000, 9_999, 15_000, 20_001]
     rows: list[tuple[Any, ...]] = []
     shown = Table("10,000 rows leave", "of", "worst calls before", "at the gap", "after it", "us at the gap, median")
     for kind, size in (("half", 2 * LEAVE + 1), ("all", LEAVE + 1)):
