@@ -84,6 +84,8 @@ def test_one_structure_gives_the_answers_of_one_each() -> None:
             shared, each = many(operator).live(spikes=True), many(operator).live()
             for event in events(150, seed):
                 assert same(shared.push(event), each.push(event)), event
+                for one in shared_of(shared) if operator is matrix else ():
+                    one._check()
 
 
 def test_calls_for_an_event_do_not_grow_with_the_windows() -> None:
@@ -165,6 +167,18 @@ def test_a_snapshot_of_one_structure_each_becomes_one_that_shares() -> None:
     for event in rows[40:]:
         assert same(live.push(event), on.push(event))
     assert shared_of(live)
+
+
+def test_check_finds_spoilt_partials() -> None:
+    live = many().live(spikes=True)
+    for t in range(20):
+        live.push({"k": "a", "t": t, "x": t})
+    (shared,) = shared_of(live)
+    shared._check()
+    for spoil in (lambda: shared.aggs[0].__setitem__(3, (9, 9, 9, 9)), shared.starts.sort, shared.rows.pop):
+        spoil()
+        with pytest.raises(AssertionError):
+            shared._check()
 
 
 def test_partials_that_do_not_fit_are_refused() -> None:

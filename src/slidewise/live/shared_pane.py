@@ -13,6 +13,7 @@ from typing import Any
 from slidewise.live.running_pane import Row, for_each
 from slidewise.live.sharing import Sharing
 from slidewise.live.spec import Member, Spec
+from slidewise.operators.equality import same
 
 _place = itemgetter(0)
 _SLACK = 64  # rows that have left every window and may stay until more of them have
@@ -160,6 +161,20 @@ class Shared:
             raise ValueError(f"{count - at} rows cannot have partials of {lengths} rows")
         self.stops[operator][at:] = [p + length for p, length in enumerate(lengths, at)]
         self.aggs[operator][at:] = states
+
+    def _check(self) -> None:
+        """Verify where windows begin, and every partial against a recomputation."""
+        stop = self.base + len(self.rows)
+        assert self.starts == sorted(self.starts, reverse=True), f"longer windows begin earlier, not at {self.starts}"
+        assert self.base <= self.starts[-1] <= self.starts[0] <= stop, f"{self.starts} lie in [{self.base}, {stop}]"
+        for operator, aggs, stops in zip(self.sharing.operators, self.aggs, self.stops, strict=True):
+            assert len(aggs) == len(stops) == len(self.rows), "one partial and one stop for each row"
+            for at, row in enumerate(self.rows):
+                expected = operator.lift(*row[1:])
+                for other in self.rows[at + 1 : stops[at] - self.base]:
+                    expected = operator.combine(expected, operator.lift(*other[1:]))
+                assert self.base + at < stops[at] <= stop, f"the partial at {at} stops at {stops[at]}"
+                assert same(aggs[at], expected), f"the partial at {at} is {aggs[at]!r} and should be {expected!r}"
 
 
 class SharedPane:
