@@ -2,7 +2,7 @@
 
 Live, `push` with the default for each window (DABA Lite; for counts, subtracting), with the fastest algorithm for each
 (`spikes=True`), and with FlatFIT's partials shared by all. On arrays, the kernels' pass for each window against one of
-shared scans, as `SlideSide` does it, for users' operators of three fields; and the built-in maximum, which has a pass of
+shared scans, as `SlideSide` does it, for users' operators of three fields; and the built-in maximum, with a pass of
 its own. In "apart" each window is longer than the one before by the same factor, up to 4,000 rows; in "near" they lie
 between 850 and 1,000. Contenders take turns, and the median turn counts.
 
