@@ -2,7 +2,7 @@
 
 Rounds are evict, insert and query of an int64 sum in a window of 2^14 rows, inside compiled code; contenders take
 turns, and the median counts. Calls of `combine` are counted in the interpreted classes. Late rows come d places
-from the young end of such a window.
+from the young end of such a window. Live events go through a definition, one by one.
 
     python benchmarks/beyond_fifo.py [--quick]
 """
@@ -97,6 +97,31 @@ def late_rows(rows: int, turns: int) -> list[tuple[int, float, float]]:
     return found
 
 
+def live_events(rows: int, turns: int) -> dict[str, float]:
+    """Microseconds for an event of a maximum and a mean over 1,000 rows, and for an answer that a late one changes."""
+    definition = sw.Sliding(on="t", peak=sw.max("x").over(10_000), mean=sw.mean("x").over(10_000))
+    values = np.random.default_rng(2).random(rows).tolist()
+    seconds: dict[str, list[float]] = {}
+    for _ in range(turns):
+        for name, made in {
+            "live()": definition.live(),
+            "live(late='wait:0')": definition.live(late="wait:0"),
+            "live(late='revise'), in order": definition.live(late="revise"),
+        }.items():
+            start = time.perf_counter()
+            for i, x in enumerate(values):
+                made.push({"t": 10 * i, "x": x})
+            seconds.setdefault(name, []).append((time.perf_counter() - start) / rows)
+        given = 0
+        start = time.perf_counter()
+        for i in range(20):
+            given += len(made.push({"t": 10 * (rows - 900 + 40 * i) + 5, "x": 2.0 + i}))
+        seconds.setdefault("live(late='revise'), an answer given again", []).append(
+            (time.perf_counter() - start) / given
+        )
+    return {name: 1e6 * statistics.median(taken) for name, taken in seconds.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
@@ -111,6 +136,8 @@ def main() -> None:
     for d, calls, micros in late_rows(500 if quick else 3_000, 1 if quick else 5):
         rows.append((f"a row {d} places late, interpreted", "Fiba", calls, "calls"))
         rows.append((f"a row {d} places late, interpreted", "Fiba", micros, "us"))
+    for name, micros in live_events(2_000 if quick else 5_000, 1 if quick else 5).items():
+        rows.append(("an event of max and mean over 1,000 rows", name, micros, "us"))
     table = Table(title="Beyond first in, first out")
     for heading in ("what", "which", "value", "unit"):
         table.add_column(heading)

@@ -13,7 +13,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from lanes import Case, assert_same, direct, plain
 from random_definitions import SCHEMA, definitions, rows
-from support import Counter, Sabotage
+from support import Counter
 
 import slidewise as sw
 from slidewise.live.ledger import Ledger
@@ -173,7 +173,7 @@ def test_an_operator_that_raises_changes_nothing() -> None:
             counter.fail_after = counter.calls + call
             try:
                 live.push(event) if call % 2 else live.push_many(pa.Table.from_pylist([event, {"t": 51, "x": 1}]))
-            except (sw.OperatorFailedError, Sabotage):
+            except sw.OperatorFailedError:
                 failures += 1
                 counter.fail_after = None
                 assert content(definition.restore(before)) == content(live)
@@ -181,6 +181,29 @@ def test_an_operator_that_raises_changes_nothing() -> None:
                     for tree in trees:
                         tree._check()
     assert failures > 20
+
+
+def test_an_operator_that_raises_while_old_rows_are_dropped() -> None:
+    notes = set()
+    for call in range(30):
+        counter = Counter(sw.sum)
+        total = counter.operator("x")
+        definition = sw.Sliding(on="t", a=total.over(9), b=total.over(rows=3), c=total.over("all"))
+        live, other = (definition.live(late="revise", retain=8) for _ in range(2))
+        for t in range(40):
+            assert live.push({"t": t, "x": t}) == other.push({"t": t, "x": t})
+        counter.fail_after = counter.calls + call
+        try:
+            live.push({"t": 40, "x": 1})
+        except sw.OperatorFailedError as error:
+            notes |= {*error.__notes__}
+            counter.fail_after = None
+        else:
+            break
+        for event in ({"t": 40, "x": 1}, {"t": 33, "x": 5}, {"t": 41, "x": 2}):
+            assert live.push(event) == other.push(event)
+    assert any("while old rows were dropped" in note for note in notes)
+    assert any("while" not in note for note in notes)
 
 
 def content(live: Any) -> bytes:

@@ -216,11 +216,12 @@ def golden_live(kind: str) -> sw.Sliding:
         "shared": sw.Sliding(
             by="k", on="t", columns={f"{n}": sw.mean("x").over(n) for n in (3, 5, 9, 40)}, top=sw.max("x").over(5)
         ),
+        "revised": sw.Sliding(by="k", on="t", a=sw.max("x").over(9), b=sw.first("x").over(6, closed="both")),
     }[kind]
 
 
 SINCE_2 = ["shared"]
-KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", *SINCE_2]
+KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", "revised", *SINCE_2]
 
 
 def golden_events() -> list[dict[str, Any]]:
@@ -250,7 +251,7 @@ def test_golden_snapshots_of_every_version_can_be_read(file: Path) -> None:
 
 
 def golden_snapshot(kind: str) -> bytes:
-    late = "wait:3" if kind == "open_and_waiting" else "error"
+    late = {"open_and_waiting": "wait:3", "revised": "revise"}.get(kind, "error")
     live = golden_live(kind).live(late=late, spikes=kind in ("slick_deque", "shared"))
     for row in golden_events():
         live.push(row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from slidewise.errors import InputError
 from slidewise.live.spec import Spec
@@ -131,29 +131,22 @@ class Ledger:
             found.append(one.operator.lower(state) if max(rows, 0) + before >= one.least else None)
         return found
 
-    def tidy(self, specs: list[Spec], horizon: Any) -> None:
+    def tidy(self, specs: list[Spec], horizon: Any, fail: Callable[[int, BaseException], NoReturn]) -> None:
         """Drop what no row from the time `horizon` on can need; each step is whole, wherever an operator raises."""
         first = bisect_left(self.places, (horizon,))
         spare = first
         for at, spec in enumerate(specs):
-            cut: Place | None = None
+            cut: Place | None = (horizon,) if spec.running else None
             if spec.numbered:
                 spare = min(spare, first - spec.whole)
                 cut = self.places[first - spec.whole - 1] if first > spec.whole else None
-            else:
-                cut = (horizon,) if spec.running else (spec.cut(horizon),)
-            for i, tree in enumerate(self.trees[at]):
-                if cut is None or not len(tree) or tree.oldest() > cut:
-                    continue
-                if spec.running:
-                    before, base = self.bases[at][i]
-                    start, stop, rows = tree.locate(tree.oldest(), cut)
-                    state = tree.located(start, stop)
-                    state = spec.members[i].operator.combine(base, state) if before else state
-                    tree.evict_until(cut)
-                    self.bases[at][i] = before + rows, state
-                else:
-                    tree.evict_until(cut)
+            elif cut is None:
+                cut = (spec.cut(horizon),)
+            try:
+                if cut is not None:
+                    self._evict(at, spec, cut)
+            except BaseException as error:
+                fail(at, error)
         for kept in reversed(self.kept[:first]):
             if kept.row is None:
                 break
@@ -161,3 +154,19 @@ class Ledger:
             kept.answers = []
         if spare >= 64:
             del self.kept[:spare], self.places[:spare]
+
+    def _evict(self, at: int, spec: Spec, cut: Place) -> None:
+        """Drop the rows up to a place from the trees of a spec; of a window over everything, their product stays."""
+        for i, tree in enumerate(self.trees[at]):
+            if not len(tree) or tree.oldest() > cut:
+                continue
+            if not spec.running:
+                tree.evict_until(cut)
+                continue
+            before, base = self.bases[at][i]
+            start, stop, rows = tree.locate(tree.oldest(), cut)
+            state = tree.located(start, stop)
+            if before:
+                state = spec.members[i].operator.combine(base, state)
+            tree.evict_until(cut)
+            self.bases[at][i] = before + rows, state

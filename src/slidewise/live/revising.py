@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
@@ -106,7 +106,10 @@ class Revising(Live):
 
     def _tidy(self, ledger: Ledger) -> None:
         if self._bound is not None and ledger.now is not None:
-            ledger.tidy(self.specs, ledger.now - self._bound)
+            ledger.tidy(self.specs, ledger.now - self._bound, self._fail_tidying)
+
+    def _fail_tidying(self, at: int, error: BaseException) -> NoReturn:
+        self._fail(at, error, ", while old rows were dropped; the event was not taken in")
 
     def place(self, event: Event) -> tuple[Any, ...]:
         """Where an event belongs among those of its key."""
