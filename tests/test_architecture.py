@@ -25,6 +25,7 @@ ORDER = [
         "rolling",
         "compiling",
         "written",
+        "explaining",
         "choosing",
     ),
     *("definition", "kernels", "swag", "operators", "windows", "errors"),

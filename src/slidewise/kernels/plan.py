@@ -12,9 +12,10 @@ from slidewise.kernels.bounds import Grouped, row_bounds, time_bounds
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
-from slidewise.kernels.special import SPECIAL, encode
+from slidewise.kernels.special import SPECIAL, encode, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
@@ -61,16 +62,32 @@ def over_bounds(
     op: Operator, inputs: list[Array], valid: Array | None, starts: Array, ends: Array, least: int, may_be_empty: bool
 ) -> Answers:
     """The answers over windows [starts, ends) of rows sorted by key; `valid` rows count, and `least` are needed."""
+    return several_over_bounds([op], inputs, valid, starts, ends, least, may_be_empty)[0]
+
+
+def several_over_bounds(
+    ops: list[Operator],
+    inputs: list[Array],
+    valid: Array | None,
+    starts: Array,
+    ends: Array,
+    least: int,
+    may_be_empty: bool,
+) -> list[Answers]:
+    """The same for several operators, of which exact quantiles are answered together."""
     if valid is not None:
         inputs, starts, ends = _without_nulls(inputs, valid, starts, ends)
     counts = ends - starts if valid is not None or may_be_empty or least > 1 else None
     if counts is not None and least > 1:
         starts = np.where(counts < least, ends, starts)
-    answers = _windows(op, inputs, starts, ends)
+    if len(ops) > 1 and all(map(exact_quantile, ops)) and inputs[0].dtype != object:
+        found = quantiles_of(ops, inputs[0], starts, ends)
+    else:
+        found = [_windows(op, inputs, starts, ends) for op in ops]
     if counts is None or least == 0:
-        return answers
+        return found
     enough = counts >= least
-    return Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
+    return [Answers(one.fields, enough if one.valid is None else one.valid & enough) for one in found]
 
 
 def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Array | None]:

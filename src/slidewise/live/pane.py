@@ -11,7 +11,8 @@ from collections import deque
 from typing import Any
 
 from slidewise.live.running_pane import Row, RunningPane, for_each
-from slidewise.live.spec import Spec
+from slidewise.live.shared_pane import shared_panes
+from slidewise.live.spec import Spec, swags_of
 
 
 class Pane:
@@ -21,7 +22,7 @@ class Pane:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.swags: list[Any] = [one.algorithm(one.operator) for one in spec.members]  # type: ignore[misc]
+        self.swags: list[Any] = swags_of(spec.members)
         self.rows: deque[Row] = deque()
         self.frozen: Any = None  # arrays: places, and one for each argument
         self.added = 0
@@ -218,8 +219,12 @@ class OpenPane(Pane):
         return super().held() + (len(self.waiting) if self.frozen is None else 0)
 
 
-def new_pane(spec: Spec) -> Any:
-    """An empty pane."""
+def new_panes(specs: list[Spec]) -> list[Any]:
+    """An empty pane for each spec."""
+    return [shared or _new_pane(spec) for spec, shared in zip(specs, shared_panes(specs), strict=True)]
+
+
+def _new_pane(spec: Spec) -> Any:
     if spec.running:
         return RunningPane(spec)
     return OpenPane(spec) if spec.is_open else Pane(spec)

@@ -13,7 +13,9 @@ from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.swag.interface import Swag
+from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Duration, Window
 
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
@@ -53,7 +55,7 @@ class Spec:
 
     __slots__ = (
         *("column", "columns", "condition", "edge", "enough", "is_open", "members", "numbered", "running"),
-        *("whole", "width"),
+        *("sharing", "whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -62,6 +64,7 @@ class Spec:
         self.condition = condition
         self.members: list[Member] = []
         self.enough = 0  # rows that every member is content with
+        self.sharing: Any = None  # where other windows share its structure
         self.running = window.rows is None and window.last is None
         self.numbered = window.rows is not None or not has_time
         self.is_open = window.closed in ("left", "neither")
@@ -113,12 +116,13 @@ class Spec:
 
 
 def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
-    """The definition's aggregates, those that see the same rows together."""
+    """The definition's aggregates, those that see the same rows together; exact quantiles among themselves."""
     found: dict[Any, Spec] = {}
     for name, aggregate in definition.columns.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
-        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed)
+        ordered = exact_quantile(op) is not None
+        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, ordered)
         if seen not in found:
             found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm
@@ -126,3 +130,17 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         found[seen].members.append(Member(name, op, algorithm, least))
         found[seen].enough = max(found[seen].enough, least)
     return list(found.values())
+
+
+def swags_of(members: list[Member]) -> list[Swag]:
+    """A SWAG for each member, and one for all of them where all are quantiles of the same values."""
+    if len(members) > 1 and all(one.algorithm is OrderStatistics for one in members):
+        return OrderStatistics.several([one.operator for one in members])
+    return [one.algorithm(one.operator) for one in members if one.algorithm is not None]
+
+
+def readers_of(specs: list[Spec]) -> tuple[list[Spec], list[int]]:
+    """One spec for each different set of arguments to read from an event, and which of these each spec has."""
+    alike = [(spec.columns, spec.condition) for spec in specs]
+    different = list(dict.fromkeys(alike))
+    return [specs[alike.index(one)] for one in different], [different.index(one) for one in alike]

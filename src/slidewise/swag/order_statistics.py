@@ -40,6 +40,21 @@ class OrderStatistics(Swag):
         self._q, self._interpolation = exact_quantile(operator) or (0.5, "linear")
         self._computed = self._interpolation in COMPUTED
 
+    @classmethod
+    def several(cls, operators: list[Operator]) -> list[Swag]:
+        """Windows that get the same rows and share one tree: the first keeps it, and the others read from it.
+
+        >>> import slidewise as sw
+        >>> low, high = OrderStatistics.several([sw.quantile(0.1), sw.quantile(0.9)])
+        >>> for e in range(11):
+        ...     low.insert(e); high.insert(e)
+        >>> low.query(), high.query()
+        (1.0, 9.0)
+        """
+        first = cls(operators[0])
+        first._computed = any((exact_quantile(op) or (0, ""))[1] in COMPUTED for op in operators)
+        return [first, *(Beside(op, first) for op in operators[1:])]
+
     def insert(self, e: Any, *more: Any) -> None:
         if more:
             self._lift_row(e, more)
@@ -67,10 +82,12 @@ class OrderStatistics(Swag):
     def query(self) -> Any:
         return self.quantile(self._q)
 
-    def quantile(self, q: float) -> Any:
-        """Any quantile of the window, by the operator's interpolation. O(log n)."""
+    def quantile(self, q: float, interpolation: str | None = None) -> Any:
+        """Any quantile of the window, by the operator's interpolation or another. O(log n)."""
         tree = self._tree
-        return quantile_of(tree.__getitem__, len(tree) + self._nans, self._nans, q, self._interpolation)
+        return quantile_of(
+            tree.__getitem__, len(tree) + self._nans, self._nans, q, interpolation or self._interpolation
+        )
 
     def rank(self, x: Any) -> int:
         """How many values of the window lie below x; NaN lies below nothing. O(log n)."""
@@ -121,3 +138,55 @@ class OrderStatistics(Swag):
     def _accept(cls, operator: Operator) -> None:
         if exact_quantile(operator) is None:
             raise refuse(cls.__name__, operator, "it is no exact quantile", "DabaLite, or any other SWAG")
+
+
+class Beside(OrderStatistics):
+    """Another quantile of a window that an `OrderStatistics` keeps: what comes and goes there is seen here."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self, operator: Operator, first: OrderStatistics) -> None:
+        self._first = first
+        super().__init__(operator)
+
+    def insert(self, e: Any, *more: Any) -> None:
+        """Nothing to do."""
+
+    def evict(self) -> None:
+        """Nothing to do."""
+
+    def evict_many(self, k: int) -> None:
+        """Nothing to do."""
+
+    def query(self) -> Any:
+        return self._first.quantile(self._q, self._interpolation)
+
+    def rank(self, x: Any) -> int:
+        return self._first.rank(x)
+
+    def select(self, k: int) -> Any:
+        return self._first.select(k)
+
+    def partial(self) -> Any:
+        return self._first.partial()
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def clear(self) -> None:
+        """Nothing to do."""
+
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        return [], []
+
+    def _load(self, _numbers: list[int], _states: list[Any]) -> None:
+        """Nothing to do."""
+
+    def stored(self) -> int:
+        return 0
+
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        self._first._check(rows)
+
+    def _show(self) -> str:
+        return self._first._show()
