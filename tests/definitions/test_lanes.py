@@ -184,7 +184,6 @@ CASES = [
             low=sw.quantile(0.2, interpolation="lower")("load").over(rows=5),
             near=sw.quantile(0.3, interpolation="nearest")("seq").over("9s"),
             word=sw.quantile(0.5, interpolation="higher")("tag").over("9s"),
-            time=sw.quantile(0.5, interpolation="lower")("ts").over(rows=7),
             good=sw.quantile(0.75, interpolation="midpoint")("load").where("ok").over("8s", at_least=2),
             about=sw.quantile(0.6, approximate=0.05)("temp").over("9s"),
             about_rows=sw.quantile(0.6, approximate=0.05)("load").over(rows=5),
