@@ -166,12 +166,12 @@ def _sort_run(x: Any, run: Any, mask: Any) -> None:
         run[i] = old[order[i]]
 
 
-def _gap(a: Any, b: Any) -> float:  # pragma: no cover
+def gap_of(a: Any, b: Any) -> float:  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(_gap, jit_options={"error_model": "numpy"})
-def _gap_of(a, b):  # type: ignore[no-untyped-def]
+@overload(gap_of, jit_options={"error_model": "numpy"})
+def gap_as_float(a, b):  # type: ignore[no-untyped-def]
     """How far b lies above a, as a float; the gap of two integers may not fit into a signed one."""
     if isinstance(a, types.Float):
         return lambda a, b: b - a
@@ -179,7 +179,7 @@ def _gap_of(a, b):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _place(n: Any, q: Any, method: Any) -> Any:
+def place_of(n: Any, q: Any, method: Any) -> Any:
     """Which rank the quantile of n values has, and the weight of the value after it."""
     h = np.float64(n - 1) * q
     if method == HIGHER:
@@ -251,7 +251,7 @@ def _slide(
             continue
         if e - s != n:
             n = e - s
-            k, t = _place(n, q, method)
+            k, t = place_of(n, q, method)
         while below > k:
             w = previous_word(bits, at, w)
             below -= np.int64(byte_counts(bits[u(w)]) >> np.uint64(56))
@@ -273,7 +273,7 @@ def _slide(
                 beside = (v << 6) + low_zeros(bits[u(v)])
             b = x[u(packed[u(beside)] & mask)]
             if b != a:
-                gap = _gap(a, b)
+                gap = gap_of(a, b)
                 if gap == np.inf:
                     _say(out, i, a * (1 - t) + b * t)
                 else:
