@@ -1,8 +1,8 @@
 """The tree of `OrderStatistics` for numbers, compiled: nodes are rows of arrays, and freed ones are used again.
 
-A tree is six arrays: each node's keys, which are a leaf's values or its children's bounds; of nodes above the leaves the
-children's counts, and their numbers; how many parts each node has; the path of the last descent; and last the root, the
-height, the size, the first free node, and how many nodes were ever used.
+A tree is six arrays: each node's keys, which are a leaf's values or its children's bounds; of nodes above the leaves
+the children's counts, and their numbers; how many parts each node has; the path of the last descent; and last the root,
+the height, the size, the first free node, and how many nodes were ever used.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import uintp as u
 
 from slidewise.kernels.jit import cached_jit, jit
 
@@ -44,7 +45,7 @@ def _upper(keys: Any, node: Any, width: Any, value: Any) -> Any:
     high = width
     while low < high:
         middle = (low + high) >> 1
-        if value < keys[node, middle]:
+        if value < keys[u(node), u(middle)]:
             high = middle
         else:
             low = middle + 1
@@ -58,7 +59,7 @@ def _lower(keys: Any, node: Any, width: Any, value: Any) -> Any:
     high = width
     while low < high:
         middle = (low + high) >> 1
-        if keys[node, middle] < value:
+        if keys[u(node), u(middle)] < value:
             low = middle + 1
         else:
             high = middle
@@ -83,17 +84,22 @@ def _release(kids: Any, widths: Any, meta: Any, node: Any) -> None:
 
 
 @jit
-def _move(tree: Any, a: Any, i: Any, b: Any, j: Any, count: Any) -> Any:
-    """Copy parts of node a from i on to node b from j on, also where they overlap; what they count as children."""
+def _move(tree: Any, leaf: bool, a: Any, i: Any, b: Any, j: Any, count: Any) -> Any:
+    """Copy parts of node a from i on to node b from j on, also where they overlap; how many values they stand for."""
     keys, counts, kids = tree[0], tree[1], tree[2]
+    step = -1 if a == b and i < j else 1
+    first = count - 1 if step < 0 else 0
+    for n in range(count):
+        k = first + step * n
+        keys[u(b), u(j + k)] = keys[u(a), u(i + k)]
+    if leaf:
+        return np.int64(count)
     total = np.int64(0)
-    backwards = a == b and i < j
-    for step in range(count):
-        k = count - 1 - step if backwards else step
-        keys[b, j + k] = keys[a, i + k]
-        counts[b, j + k] = counts[a, i + k]
-        kids[b, j + k] = kids[a, i + k]
-        total += counts[a, i + k]
+    for n in range(count):
+        k = first + step * n
+        total += counts[u(a), u(i + k)]
+        counts[u(b), u(j + k)] = counts[u(a), u(i + k)]
+        kids[u(b), u(j + k)] = kids[u(a), u(i + k)]
     return total
 
 
@@ -110,15 +116,14 @@ def add(tree: Any, value: Any) -> None:
         path[2 * level + 1] = i
         node = np.int64(kids[node, i])
     at = _upper(keys, node, widths[node], value)
-    _move(tree, node, at, node, at + 1, widths[node] - at)
+    _move(tree, True, node, at, node, at + 1, widths[node] - at)
     keys[node, at] = value
     widths[node] += 1
     meta[SIZE] += 1
     level = meta[HEIGHT] - 1
     while widths[node] == FULL:
         new = _allocate(kids, meta)
-        count = _move(tree, node, FULL // 2, new, 0, FULL // 2)
-        count = count if level < meta[HEIGHT] - 1 else np.int64(FULL // 2)
+        count = _move(tree, level == meta[HEIGHT] - 1, node, FULL // 2, new, 0, FULL // 2)
         widths[node] = widths[new] = FULL // 2
         if level < 0:
             root = _allocate(kids, meta)
@@ -133,7 +138,7 @@ def add(tree: Any, value: Any) -> None:
             return
         node = path[2 * level]
         i = path[2 * level + 1]
-        _move(tree, node, i + 1, node, i + 2, widths[node] - i - 1)
+        _move(tree, False, node, i + 1, node, i + 2, widths[node] - i - 1)
         counts[node, i] -= count
         keys[node, i + 1] = keys[new, 0]
         counts[node, i + 1] = count
@@ -151,7 +156,7 @@ def rank(tree: Any, value: Any) -> Any:
     for _ in range(meta[HEIGHT]):
         i = max(_lower(keys, node, widths[node], value) - 1, 0)
         for k in range(i):
-            below += counts[node, k]
+            below += counts[u(node), u(k)]
         node = np.int64(kids[node, i])
     return below + _lower(keys, node, widths[node], value)
 
@@ -163,8 +168,8 @@ def select(tree: Any, k: Any) -> Any:
     node = meta[ROOT]
     for _ in range(meta[HEIGHT]):
         i = 0
-        while k >= counts[node, i]:
-            k -= counts[node, i]
+        while k >= counts[u(node), u(i)]:
+            k -= counts[u(node), u(i)]
             i += 1
         node = np.int64(kids[node, i])
     return keys[node, k]
@@ -178,14 +183,14 @@ def take_out(tree: Any, value: Any) -> None:
     node = meta[ROOT]
     for level in range(meta[HEIGHT]):
         i = 0
-        while k >= counts[node, i]:
-            k -= counts[node, i]
+        while k >= counts[u(node), u(i)]:
+            k -= counts[u(node), u(i)]
             i += 1
         counts[node, i] -= 1
         path[2 * level] = node
         path[2 * level + 1] = i
         node = np.int64(kids[node, i])
-    _move(tree, node, k + 1, node, k, widths[node] - k - 1)
+    _move(tree, True, node, k + 1, node, k, widths[node] - k - 1)
     widths[node] -= 1
     meta[SIZE] -= 1
     level = meta[HEIGHT] - 1
@@ -199,20 +204,18 @@ def take_out(tree: Any, value: Any) -> None:
         b = np.int64(widths[right])
         keep = a + b if a + b <= FULL - FEW else (a + b) // 2
         if keep >= a:
-            count = _move(tree, right, 0, left, a, keep - a)
-            count = keep - a if leaf else count
-            _move(tree, right, keep - a, right, 0, b - (keep - a))
+            count = _move(tree, leaf, right, 0, left, a, keep - a)
+            _move(tree, leaf, right, keep - a, right, 0, b - (keep - a))
         else:
-            _move(tree, right, 0, right, a - keep, b)
-            count = -_move(tree, left, keep, right, 0, a - keep)
-            count = keep - a if leaf else count
+            _move(tree, leaf, right, 0, right, a - keep, b)
+            count = -_move(tree, leaf, left, keep, right, 0, a - keep)
         widths[left] = keep
         widths[right] = a + b - keep
         counts[parent, i] += count
         counts[parent, i + 1] -= count
         if widths[right] == 0:
             _release(kids, widths, meta, right)
-            _move(tree, parent, i + 2, parent, i + 1, widths[parent] - i - 2)
+            _move(tree, False, parent, i + 2, parent, i + 1, widths[parent] - i - 2)
             widths[parent] -= 1
         else:
             keys[parent, i + 1] = keys[right, 0]
