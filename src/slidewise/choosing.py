@@ -10,7 +10,17 @@ from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.swag import Amta, DabaLite, Fiba, FlatFit, SlickDeque, SlideSide, SubtractOnEvict
+from slidewise.operators.quantiles import exact_quantile
+from slidewise.swag import (
+    Amta,
+    DabaLite,
+    Fiba,
+    FlatFit,
+    OrderStatistics,
+    SlickDeque,
+    SlideSide,
+    SubtractOnEvict,
+)
 from slidewise.swag.interface import Swag
 from slidewise.windows import Window
 
@@ -86,6 +96,17 @@ RULES: list[Rule] = [
             "rows go to where their times belong, at a cost that grows only with how late they are",
             "5 on average for rows in order, O(log d) for one that is d rows late",
             "less than 2n",
+        ),
+    ),
+    Rule(
+        "Is it an exact median or quantile?",
+        "sw.median, sw.quantile(0.99)",
+        lambda asked: exact_quantile(asked.operator) is not None,
+        Choice(
+            OrderStatistics,
+            "the values are kept in order, where a rank is found in O(log n) steps; no small state could answer",
+            "none: O(log n) comparisons at most for the row that comes, for each that leaves and for the answer",
+            "n",
         ),
     ),
     Rule(
@@ -209,12 +230,15 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     """The names of aggregates that share one structure with others, live and where spikes do no harm.
 
     They see the same columns and condition, all by rows or all by time, and enough of their windows have an operator in
-    common. Windows that are open on the right are left out, since their rows wait.
+    common. Windows that are open on the right are left out, since their rows wait, and exact quantiles, which are no
+    monoid.
     """
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, aggregate in definition.columns.items():
         window = aggregate.window
         assert window is not None
+        if exact_quantile(aggregate.operator) is not None:
+            continue
         if window.closed in ("right", "both") and (window.rows is not None or window.last is not None):
             key = aggregate.columns, aggregate.condition, window.rows is not None
             alike.setdefault(key, []).append(name)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None) -> Any:
     """An algorithm of the paper, compiled for an operator over numbers of a type.
 
-    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, or `Fiba` with a `min_arity`.
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, `Fiba` with a `min_arity`, or, for
+    a median or quantile, `OrderStatistics`.
 
     Single steps do what the interpreted class does, with the same pointers and partials; loops over whole arrays run
     without Python in between: `insert_many`, `rounds` and `fill_and_drain`.

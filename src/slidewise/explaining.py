@@ -9,6 +9,7 @@ from slidewise.choosing import Choice, choose, shared_windows
 from slidewise.definition import Definition
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Explanation(tuple[Explained, ...]):
                 f"calls per event: {one.choice.calls}",
                 f"a key's state: {one.state}",
             ]
+            if exact_quantile(one.aggregate.operator) is not None:
+                lines.append("on a stream: a batch reads its keys' whole windows, since ranks need every value")
             if one.together:
                 others = "".join(f", {name}" for name in one.together[:6] if name != one.name)
                 lines.append(
@@ -93,6 +96,7 @@ _ANY_PASSES = {
     "count_distinct": "a count per value, kept as rows come and go",
     "hyperloglog": "registers that know when they run out",
     "bloom": "the last row that set each bit of the probe",
+    **dict.fromkeys(("median", "quantile"), "rows sorted in segments, the window a set of ranks"),
 }
 
 
@@ -108,6 +112,7 @@ def _kernel(aggregate: Aggregate) -> str:
     if op.name in ("collect", "naive_bayes", "countmin"):
         return "DabaLite, interpreted: its states are Python objects"
     text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
+    text = "; over text, OrderStatistics interpreted" if op.name == "quantile" else text
     return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
 
 

@@ -89,7 +89,7 @@ def test_every_rule_can_decide() -> None:
     """No rule stands behind one that always holds first, and every algorithm of the picture is reached."""
     reached = set()
     for operator, window, spikes, late, windows, gaps in itertools.product(
-        (sw.max, sw.count, own),
+        (sw.max, sw.count, sw.median, own),
         (None, Window.of("all"), Window.of(rows=5)),
         (False, True),
         (False, True),

@@ -50,6 +50,8 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "countmin": word | whole,
     "hyperloglog": word | whole,
     "naive_bayes": st.tuples(st.sampled_from(["spam", "ham"]), word, st.integers(0, 2)),
+    "median": whole | any_float,
+    "quantile": whole | any_float,
     "collect": word | whole,
 }
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.give_back import give_back
-from slidewise.kernels.plan import answer, encode, ticks
+from slidewise.kernels.plan import answer, ticks
 from slidewise.kernels.series import Column, check_lengths, read
+from slidewise.kernels.special import encode
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 

@@ -10,19 +10,23 @@ from slidewise.kernels.cache import load_source
 from slidewise.kernels.compiled_fiba import CompiledFiba
 from slidewise.kernels.compiled_fiba_source import fiba_source
 from slidewise.kernels.compiled_inputs import read_dtype
+from slidewise.kernels.compiled_order import CompiledOrder
 from slidewise.kernels.compiled_source import STEPS, Steps, compiled_source
 from slidewise.kernels.compiled_window import WINDOWS, Compiled, Program
 from slidewise.kernels.functions import compiled_function, fingerprint
 from slidewise.kernels.kernel import reason
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.operators.operator import Operator
-from slidewise.swag import Fiba, Swag
+from slidewise.swag import Fiba, OrderStatistics, Swag
 
 
-def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None) -> Compiled:
+def compiled(
+    algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None
+) -> Compiled | CompiledOrder:
     """An algorithm of the paper compiled for one operator and type: an empty window with native loops.
 
-    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, or `Fiba`, which has a `min_arity`.
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, `Fiba`, which has a `min_arity`, or
+    `OrderStatistics` for a quantile.
     The type is float64, int64 or bool, and a tuple of these for an operator of several inputs. A function is compiled
     at its first call in a process, in about half a second, those of Fiba in some seconds; those of built-in operators
     are kept on disk.
@@ -48,13 +52,15 @@ def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: i
     fewest, most = operator.arity()
     if not max(fewest, 1) <= len(dtypes) <= most:
         raise InputError(f"{operator.name} takes ({', '.join(operator.inputs)}), but got {len(dtypes)} type(s)")
+    if algorithm is OrderStatistics:
+        return CompiledOrder(operator, dtypes[0])
     if algorithm is Fiba:
         arity = Fiba(operator, 4 if min_arity is None else min_arity).min_arity
         return CompiledFiba(operator, dtypes, _program(f"Fiba{arity}", operator, dtypes), arity)
     return WINDOWS[algorithm.__name__](operator, dtypes, _program(algorithm.__name__, operator, dtypes))
 
 
-_FORMS = (*STEPS, "Fiba")
+_FORMS = (*STEPS, "Fiba", "OrderStatistics")
 _PROGRAMS: dict[Hashable, Program] = {}
 
 

@@ -8,13 +8,15 @@ import numpy as np
 
 from slidewise.kernels.kernel import Answers
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.swag.daba_lite import DabaLite
+from slidewise.swag.order_statistics import OrderStatistics
 
 
 def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answers:
-    """The answers over windows [starts, ends) that never move back, row by row through DABA Lite."""
+    """The answers over windows [starts, ends) that never move back, row by row: by order statistics or DABA Lite."""
     rows = list(zip(*(x.tolist() for x in inputs), strict=True))
-    window = DabaLite(op)
+    window = DabaLite(op) if exact_quantile(op) is None else OrderStatistics(op)
     start = end = 0
     answers = np.empty(len(starts), object)
     for i, (s, e) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
-from slidewise.kernels.bounds import Grouped, distinct_counts, row_bounds, time_bounds
-from slidewise.kernels.fast_sketches import distinct, member
+from slidewise.kernels.bounds import Grouped, row_bounds, time_bounds
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
+from slidewise.kernels.special import SPECIAL, encode, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
@@ -61,16 +62,32 @@ def over_bounds(
     op: Operator, inputs: list[Array], valid: Array | None, starts: Array, ends: Array, least: int, may_be_empty: bool
 ) -> Answers:
     """The answers over windows [starts, ends) of rows sorted by key; `valid` rows count, and `least` are needed."""
+    return several_over_bounds([op], inputs, valid, starts, ends, least, may_be_empty)[0]
+
+
+def several_over_bounds(
+    ops: list[Operator],
+    inputs: list[Array],
+    valid: Array | None,
+    starts: Array,
+    ends: Array,
+    least: int,
+    may_be_empty: bool,
+) -> list[Answers]:
+    """The same for several operators, of which exact quantiles are answered together."""
     if valid is not None:
         inputs, starts, ends = _without_nulls(inputs, valid, starts, ends)
     counts = ends - starts if valid is not None or may_be_empty or least > 1 else None
     if counts is not None and least > 1:
         starts = np.where(counts < least, ends, starts)
-    answers = _windows(op, inputs, starts, ends)
+    if len(ops) > 1 and all(map(exact_quantile, ops)) and inputs[0].dtype != object:
+        found = quantiles_of(ops, inputs[0], starts, ends)
+    else:
+        found = [_windows(op, inputs, starts, ends) for op in ops]
     if counts is None or least == 0:
-        return answers
+        return found
     enough = counts >= least
-    return Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
+    return [Answers(one.fields, enough if one.valid is None else one.valid & enough) for one in found]
 
 
 def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Array | None]:
@@ -85,10 +102,13 @@ def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Arra
 
 
 # What runs without ever raising on rows that are too few, so that their answers can be dropped afterwards.
-_NEVER_RAISE = ("max", "min", "first", "last", "mean", "variance", "stddev", "maxcount", "mincount", "count", "geomean")
+_NEVER_RAISE = (
+    *("max", "min", "first", "last", "mean", "variance", "stddev", "maxcount", "mincount", "count", "geomean"),
+    *("median", "quantile"),
+)
 _OF_NUMBERS = (
     *("sum", "mean", "geomean", "product", "variance", "stddev", "covariance", "correlation"),
-    *("value_range", "relative_variation"),
+    *("value_range", "relative_variation", "median", "quantile"),
 )
 
 
@@ -120,7 +140,7 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
     """The common case: no nulls, the last n rows, of each key where there are offsets."""
     m = len(inputs[0])
     offsets = np.array([0, m]) if offsets is None else offsets
-    special = op.builtin and op.name in ("count", "collect", *_SPECIAL)
+    special = op.builtin and op.name in ("count", "collect", *SPECIAL)
     kernel = None if special or any(x.dtype == object for x in inputs) else compiled_kernel(op, inputs)
     if kernel is not None:
         return run_rows(op, kernel, inputs, offsets, n)
@@ -133,67 +153,14 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
 def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
     if op.builtin and op.name == "count":
         return Answers([(ends - starts).astype(np.int64)], None)
-    if op.builtin and op.name in _SPECIAL:
-        return _SPECIAL[op.name](op, inputs[0], starts, ends)
+    if op.builtin and op.name in SPECIAL:
+        return SPECIAL[op.name](op, inputs[0], starts, ends)
     if any(x.dtype == object for x in inputs) or (op.builtin and op.name == "collect"):
         return interpreted(op, inputs, starts, ends)
     kernel = compiled_kernel(op, inputs)
     if kernel is None:
         return interpreted(op, inputs, starts, ends)
     return run_bounds(op, kernel, inputs, starts, ends)
-
-
-def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    codes, groups = encode(x, None)
-    out = np.zeros(len(starts), np.int64)
-    distinct_counts(codes, max(groups, 1), starts, ends, out)
-    return Answers([out], None)
-
-
-def _hyperloglog(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    return Answers([distinct(x, op.parameters["p"], starts, ends)], None)
-
-
-def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    of = op.parameters
-    if of.get("probe") is None:
-        return interpreted(op, [x], starts, ends)
-    return Answers([member(x, of["bits"], of["hashes"], of["probe"], starts, ends)], None)
-
-
-_SPECIAL = {"count_distinct": _count_distinct, "hyperloglog": _hyperloglog, "bloom": _bloom}
-
-
-def encode(x: Array, valid: Array | None) -> tuple[Array, int]:
-    """A small number for each different value, nulls being one of them; how many there are."""
-    codes: Array
-    if x.dtype.kind in "ib" and len(x):
-        x = x.astype(np.int64, copy=False)
-        low, high = int(x.min()), int(x.max())
-        if high - low <= 2 * len(x) + 1_000:
-            codes, groups = x - low if low else x, high - low + 1
-            return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
-    if x.dtype.kind == "f":
-        x = np.where(x == 0.0, 0.0, x)
-    if x.dtype == object:
-        seen: dict[Any, int] = {}
-        codes = np.array([seen.setdefault(_hashable(value), len(seen)) for value in x.tolist()], np.int64)
-        groups = len(seen)
-    else:
-        values, codes = np.unique(x, return_inverse=True)
-        groups = len(values)
-    return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError as error:
-        raise SlidewiseError(f"keys and distinct values must be hashable, but {value!r} is not") from error
-    return _NAN if value != value else value
-
-
-_NAN = object()
 
 
 def _bounds(

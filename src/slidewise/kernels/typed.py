@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 # What these give is of the input's own type, so times and text come back as what they were.
 _KEEPS_TYPE = ("max", "min", "first", "last", "argmax", "argmin", "m4")
 _ANY_TYPE = (*_KEEPS_TYPE, "count", "count_distinct", "collect", "maxcount", "mincount")
+_CHOOSES = ("lower", "higher", "nearest")  # quantiles that are one of the values
 _HASHES = ("bloom", "countmin", "hyperloglog", "naive_bayes")
+
+
+def keeps_type(op: Operator) -> bool:
+    """Whether answers are of the input's own type."""
+    return op.builtin and (op.name in _KEEPS_TYPE or op.parameters.get("interpolation") in _CHOOSES)
 
 
 def check_type(op: Operator, column: Column, name: str) -> None:
@@ -28,7 +34,7 @@ def check_type(op: Operator, column: Column, name: str) -> None:
     elif op.name in _HASHES:
         if column.unit is not None:
             raise InputError(f"{op.name} takes numbers and text, but {name} holds times; cast them to integers first")
-    elif op.name not in _ANY_TYPE:
+    elif op.name not in _ANY_TYPE and not keeps_type(op):
         if column.unit is not None:
             raise InputError(f"{op.name} takes numbers, but {name} holds times; subtract a start from them first")
         if column.is_object:
@@ -44,14 +50,24 @@ def readied(op: Operator, columns: list[Column]) -> list[Column]:
 
 def restored(op: Operator, columns: list[Column], fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of the answers, of the input's own type where the operator keeps it."""
-    if op.builtin and op.name in _KEEPS_TYPE:
+    if keeps_type(op):
         return {name: columns[0].back(part) for name, part in fields.items()}
     if op.builtin and op.name == "collect":
         return {name: columns[0].lists(part) for name, part in fields.items()}
     return fields
 
 
-_FLOATS = ("mean", "geomean", "variance", "stddev", "product", "covariance", "correlation", "relative_variation")
+_FLOATS = (
+    "mean",
+    "geomean",
+    "variance",
+    "stddev",
+    "product",
+    "covariance",
+    "correlation",
+    "relative_variation",
+    "median",
+)
 _COUNTS = ("count", "maxcount", "mincount", "count_distinct", "hyperloglog")
 
 
@@ -69,7 +85,7 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
         return None
     types = [kind.value_type if kinds.is_dictionary(kind) else kind for kind in types]
     types = [pa.string() if str(kind) == "string_view" else kind for kind in types]
-    if op.name in _FLOATS:
+    if op.name in _FLOATS or (op.name == "quantile" and not keeps_type(op)):
         return pa.float64()
     if op.name in _COUNTS:
         return pa.int64()
@@ -81,4 +97,4 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
         return pa.list_(types[0])
     if op.name == "m4":
         return pa.struct([(name, types[0]) for name in ("first", "min", "max", "last")])
-    return types[0] if op.name in _KEEPS_TYPE else None
+    return types[0] if keeps_type(op) else None

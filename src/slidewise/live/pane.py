@@ -12,7 +12,7 @@ from typing import Any
 
 from slidewise.live.running_pane import Row, RunningPane, for_each
 from slidewise.live.shared_pane import shared_panes
-from slidewise.live.spec import Spec
+from slidewise.live.spec import Spec, swags_of
 
 
 class Pane:
@@ -22,7 +22,7 @@ class Pane:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.swags: list[Any] = [one.algorithm(one.operator) for one in spec.members]  # type: ignore[misc]
+        self.swags: list[Any] = swags_of(spec.members)
         self.rows: deque[Row] = deque()
         self.frozen: Any = None  # arrays: places, and one for each argument
         self.added = 0

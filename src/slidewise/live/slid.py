@@ -8,11 +8,12 @@ import numpy as np
 
 from slidewise.kernels.bounds import Grouped, time_bounds
 from slidewise.kernels.kernel import Answers
-from slidewise.kernels.plan import as_numbers, over_bounds
+from slidewise.kernels.plan import as_numbers, several_over_bounds
 from slidewise.kernels.series import Column
 from slidewise.kernels.typed import readied
 from slidewise.live.incoming import CannotJoinError, alike, as_floats, as_python, joined
-from slidewise.live.spec import Spec
+from slidewise.live.spec import Member, Spec
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.tables.evaluate import check_inputs, present, typed
 
 Array = Any
@@ -73,14 +74,17 @@ class Slid:
         spec, types = self._spec, self._types
         starts, ends = self.starts[self._new], self._ends[self._new]
         arrays = []
-        for one in spec.members:
-            check_inputs(one.operator, spec.columns, self._columns, types)
-            given = readied(one.operator, self._columns)
-            inputs = self._brought([as_numbers(one.operator, column) for column in given])
-            answers = over_bounds(one.operator, inputs, self._seen, starts, ends, one.least, True)
-            fields = [self._back.take_back(field) for field in answers.fields]
-            ok = None if answers.valid is None else self._back.take_back(answers.valid)
-            arrays.append(typed(one.operator, given, types, Answers(fields, ok)))
+        for members in _together(spec):
+            ops = [one.operator for one in members]
+            for op in ops:
+                check_inputs(op, spec.columns, self._columns, types)
+            given = readied(ops[0], self._columns)
+            inputs = self._brought([as_numbers(ops[0], column) for column in given])
+            found = several_over_bounds(ops, inputs, self._seen, starts, ends, members[0].least, True)
+            for op, answers in zip(ops, found, strict=True):
+                fields = [self._back.take_back(field) for field in answers.fields]
+                ok = None if answers.valid is None else self._back.take_back(answers.valid)
+                arrays.append(typed(op, given, types, Answers(fields, ok)))
         return arrays
 
     def _brought(self, given: list[Column]) -> list[Array]:
@@ -104,6 +108,13 @@ class Slid:
         keep = slice(first, stop) if self._seen is None else np.flatnonzero(self._seen[first:stop]) + first
         columns = zip(self._columns, self._brought(self._columns), strict=True)
         return [self.spots[keep].copy(), *(as_python(column, part[keep].copy()) for column, part in columns)]
+
+
+def _together(spec: Spec) -> list[list[Member]]:
+    """Members that are answered at once: quantiles of the same values that need as many rows; others are alone."""
+    if exact_quantile(spec.members[0].operator) and len({one.least for one in spec.members}) == 1:
+        return [spec.members]
+    return [[one] for one in spec.members]
 
 
 def _bounds(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:

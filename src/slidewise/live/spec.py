@@ -13,7 +13,9 @@ from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.swag.interface import Swag
+from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Duration, Window
 
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
@@ -114,12 +116,13 @@ class Spec:
 
 
 def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
-    """The definition's aggregates, those that see the same rows together."""
+    """The definition's aggregates, those that see the same rows together; exact quantiles among themselves."""
     found: dict[Any, Spec] = {}
     for name, aggregate in definition.columns.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
-        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed)
+        ordered = exact_quantile(op) is not None
+        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, ordered)
         if seen not in found:
             found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm
@@ -127,6 +130,13 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         found[seen].members.append(Member(name, op, algorithm, least))
         found[seen].enough = max(found[seen].enough, least)
     return list(found.values())
+
+
+def swags_of(members: list[Member]) -> list[Swag]:
+    """A SWAG for each member, and one for all of them where all are quantiles of the same values."""
+    if len(members) > 1 and all(one.algorithm is OrderStatistics for one in members):
+        return OrderStatistics.several([one.operator for one in members])
+    return [one.algorithm(one.operator) for one in members if one.algorithm is not None]
 
 
 def readers_of(specs: list[Spec]) -> tuple[list[Spec], list[int]]:

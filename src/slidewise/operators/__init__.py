@@ -20,6 +20,7 @@ from slidewise.operators.laws import check_laws
 from slidewise.operators.logic import bool_and, bool_or
 from slidewise.operators.moments import correlation, covariance, stddev, variance
 from slidewise.operators.operator import Operator, operator
+from slidewise.operators.quantiles import median, quantile
 from slidewise.operators.sketches import bloom, countmin, hyperloglog
 from slidewise.operators.sums import count, geomean, mean, product
 from slidewise.operators.sums import sum_ as sum
@@ -52,6 +53,8 @@ CATALOGUE: tuple[Operator, ...] = (
     countmin,
     hyperloglog,
     naive_bayes,
+    median,
+    quantile,
     collect,
 )
 
@@ -79,11 +82,13 @@ __all__ = [
     "max",
     "maxcount",
     "mean",
+    "median",
     "min",
     "mincount",
     "naive_bayes",
     "operator",
     "product",
+    "quantile",
     "relative_variation",
     "stddev",
     "sum",

@@ -9,6 +9,7 @@ from slidewise.swag.flat_fat import FlatFat
 from slidewise.swag.flat_fit import FlatFit
 from slidewise.swag.interface import Swag
 from slidewise.swag.merged import Merged
+from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.swag.recalc import Recalc
 from slidewise.swag.sharing import LastRows, LastTimes
 from slidewise.swag.slick_deque import SlickDeque
@@ -46,6 +47,7 @@ __all__ = [
     "LastRows",
     "LastTimes",
     "Merged",
+    "OrderStatistics",
     "Recalc",
     "SlickDeque",
     "SlideSide",

@@ -141,7 +141,7 @@ def key_codes(series: Sequence[tuple[str, Any]]) -> tuple[Array | None, int]:
 def _codes(name: str, series: Any) -> tuple[Array, int]:
     import pyarrow as pa
 
-    from slidewise.kernels.plan import encode
+    from slidewise.kernels.special import encode
 
     try:
         keys = as_arrow(series)

@@ -21,12 +21,14 @@ from slidewise.kernels.plan import (
     never_raises,
     over_bounds,
     plain_rows,
+    several_over_bounds,
     ticks,
 )
 from slidewise.kernels.series import Column, read
 from slidewise.kernels.typed import answer_type, check_type, readied, restored
 from slidewise.operators.aggregate import Aggregate, at_least
 from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
 from slidewise.tables.arrange import Arranged, arrange, as_arrow, key_codes, order_peers
 from slidewise.tables.frames import Frame, frame_of
 from slidewise.windows import Duration, Window
@@ -59,6 +61,7 @@ class Rows:
         self._columns: dict[str, Column] = {}
         self._sorted: dict[str, Array] = {}
         self._bounds: dict[Any, tuple[Array, Array]] = {}
+        self._ready: dict[Aggregate, Answers] = {}
 
     def column(self, name: str) -> Column:
         """A column of the table, in the table's order."""
@@ -135,7 +138,14 @@ class Rows:
         ]
         least = at_least(op, window)
         plain = valid is None and window.closed == "right" and (window.rows is not None or self.times is None)
-        if plain and self._count and (least <= 1 or never_raises(op)):
+        alike = self._quantiles(aggregate)
+        if len(alike) > 1:
+            if aggregate not in self._ready:
+                ops = [one.operator for one in alike]
+                found = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
+                self._ready |= dict(zip(alike, found, strict=True))
+            answers = self._ready[aggregate]
+        elif plain and self._count and (least <= 1 or never_raises(op)):
             n = min(window.rows or self._count, self._count)
             answers = plain_rows(op, inputs, n, self.arranged.offsets)
             if least > 1:
@@ -147,6 +157,14 @@ class Rows:
         back = self.arranged.take_back
         answers = Answers([back(f) for f in answers.fields], None if answers.valid is None else back(answers.valid))
         return typed(op, given, self._types(names), answers)
+
+    def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
+        """The exact quantiles over the same rows as this one, which are answered together with it."""
+        if exact_quantile(aggregate.operator) is None:
+            return []
+        same = [replace(aggregate, operator=one.operator) for one in self._definition.columns.values()]
+        alike = [one for one in self._definition.columns.values() if one in same and exact_quantile(one.operator)]
+        return list(dict.fromkeys(alike))
 
     def _number_in_key(self) -> Array:
         """The number of each sorted row in its key, from 1 on."""

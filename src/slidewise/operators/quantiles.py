@@ -1,0 +1,178 @@
+"""Median and quantiles, exact: no monoid of fixed size gives them, so the state is all values in their order.
+
+Windows are kept by `OrderStatistics` and by kernels of their own; the state here is what everything else needs: an
+aggregate of everything so far, a snapshot, the laws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from operator import add
+from typing import Any
+
+from slidewise.errors import InputError, SlidewiseError
+from slidewise.operators import log_buckets
+from slidewise.operators.hashing import plain
+from slidewise.operators.inputs import number
+from slidewise.operators.operator import Operator
+from slidewise.operators.ordered import Ordered
+
+INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
+COMPUTED = ("linear", "midpoint")  # answers that may lie between two values, and so must be floats
+
+
+def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: float | None = None) -> Operator:
+    """The value below which a share `q` of the window's values lies, as NumPy's quantile computes it.
+
+    Where no value stands at that place, `interpolation` says what to make of the two beside it: "linear", "lower",
+    "higher", "nearest" or "midpoint". With lower, higher and nearest the answer is one of the values, of their type,
+    and they may be anything that has an order. A NaN in the window makes the answer NaN.
+
+    With `approximate=0.01` the answer is within 1 % of the value whose rank is (n - 1) q, rounded down. The state then
+    is counts of the buckets that values fall into, an ordinary monoid: its size has a bound and does not grow with the
+    window, but with the powers of two that the values span.
+
+    >>> import slidewise as sw
+    >>> w = sw.OrderStatistics(sw.quantile(0.75))
+    >>> for x in [4, 1, 3, 2]:
+    ...     w.insert(x)
+    >>> w.query()
+    3.25
+    >>> w = sw.DabaLite(sw.quantile(0.5, approximate=0.01))
+    >>> for x in range(1, 1000):
+    ...     w.insert(x)
+    >>> w.query()
+    499.2
+    """
+    q = _share(q)
+    if interpolation not in INTERPOLATIONS:
+        raise SlidewiseError(f"quantile: interpolation is one of {', '.join(INTERPOLATIONS)}, not {interpolation!r}")
+    if approximate is not None:
+        return _approximate(q, interpolation, approximate)
+    return Operator(
+        name="quantile",
+        identity=Ordered(None, 0),
+        lift=partial(_lift, "quantile", interpolation in COMPUTED),
+        combine=add,
+        lower=partial(_lower, q, interpolation),
+        commutative=True,
+        output="float64, or the input's type where interpolation chooses a value",
+        state="all values in order: it grows with the window",
+        encode=tuple,
+        decode=Ordered.of,
+        parameters={"q": q, "interpolation": interpolation},
+        make=make_quantile,
+        builtin=True,
+    )
+
+
+def _approximate(q: float, interpolation: str, share: float) -> Operator:
+    if interpolation != "linear":
+        raise SlidewiseError(f"quantile: approximate= does not interpolate; leave out interpolation={interpolation!r}")
+    parts = log_buckets.parts_of(share)
+    return Operator(
+        name="quantile",
+        identity=(),
+        lift=partial(log_buckets.lift, parts),
+        combine=log_buckets.combine,
+        lower=partial(log_buckets.lower, q, parts),
+        inverse=log_buckets.inverse,
+        commutative=True,
+        output="float64",
+        state="counts of the buckets in use: those of the values' spread, however many values there are",
+        error="within a share `approximate` of the value of rank (n - 1) q, rounded down",
+        parameters={"q": q, "approximate": float(share)},
+        make=make_quantile,
+        builtin=True,
+    )
+
+
+def _share(q: Any) -> float:
+    value = plain(q)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise SlidewiseError(f"quantile: q is a share from 0 to 1, such as 0.99, not {q!r}")
+    return float(value)
+
+
+def _lift(name: str, computed: bool, x: Any) -> Ordered:
+    return Ordered.of((ordered_value(name, computed, x),))
+
+
+def ordered_value(name: str, computed: bool, x: Any) -> Any:
+    """A value as windows keep it in order: -0.0 is 0.0, a bool a number; text and such only where none is computed."""
+    if computed or isinstance(x, bool | int | float):
+        return number(x, name) + 0
+    value = plain(x)
+    if isinstance(value, bool | int | float):
+        return value + 0
+    try:
+        value < value  # noqa: B015
+    except TypeError as error:
+        raise InputError(f"{name} takes values that have an order, not {x!r} ({type(x).__name__})") from error
+    return value
+
+
+def _lower(q: float, interpolation: str, state: Ordered) -> Any:
+    return quantile_of(state.__getitem__, len(state), state.nans, q, interpolation)
+
+
+def quantile_of(select: Callable[[int], Any], n: int, nans: int, q: float, interpolation: str) -> Any:
+    """The quantile of n values, of which `select` gives the one of a rank; None where there are none.
+
+    This is NumPy's arithmetic, except beside an infinity: where that has no weight, or nothing stands against it, the
+    answer is no NaN.
+    """
+    if not n:
+        return None
+    if nans:
+        return math.nan
+    h = (n - 1) * q
+    if interpolation == "higher":
+        return select(math.ceil(h))
+    if interpolation == "nearest":
+        return select(round(h))
+    k = int(h)
+    a = select(k)
+    if interpolation == "lower":
+        return a
+    t = h - k
+    if not t or k >= n - 1:
+        return float(a)
+    b = select(k + 1)
+    if a == b:
+        return float(a)
+    t = t if interpolation == "linear" else 0.5
+    gap = b - a
+    if gap == math.inf:
+        return a * (1 - t) + b * t
+    return a + gap * t if t < 0.5 else b - gap * (1 - t)
+
+
+quantile = make_quantile()
+median = Operator(
+    name="median",
+    identity=Ordered(None, 0),
+    lift=partial(_lift, "median", True),
+    combine=add,
+    lower=partial(_lower, 0.5, "linear"),
+    commutative=True,
+    output="float64",
+    state="all values in order: it grows with the window",
+    encode=tuple,
+    decode=Ordered.of,
+    builtin=True,
+)
+
+
+def exact_quantile(op: Operator) -> tuple[float, str] | None:
+    """Which quantile an operator gives, and by which interpolation; None where it is another operator, or a sketch.
+
+    >>> import slidewise as sw
+    >>> exact_quantile(sw.median), exact_quantile(sw.max)
+    ((0.5, 'linear'), None)
+    """
+    if not op.builtin or op.name not in ("median", "quantile") or "approximate" in op.parameters:
+        return None
+    return (0.5, "linear") if op.name == "median" else (op.parameters["q"], op.parameters["interpolation"])

@@ -1,0 +1,192 @@
+"""Order statistics: the window's values in order beside their queue, for medians and any other quantile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from slidewise.operators.operator import Operator
+from slidewise.operators.ordered import Ordered
+from slidewise.operators.quantiles import COMPUTED, exact_quantile, ordered_value, quantile_of
+from slidewise.swag.interface import Swag, refuse
+from slidewise.swag.ordered_tree import OrderedTree
+
+
+class OrderStatistics(Swag):
+    """Keep the rows in a queue and their values in a tree that knows ranks; `query` finds the quantile in it.
+
+    Change the window: as every SWAG. Ask it more: `quantile(q)` for any other quantile, `rank(x)`, `select(k)`.
+
+    Steps: O(log n) in the worst case for insert, evict and query; combine is never called. Space: n values, twice.
+    Serves `median` and `quantile` only.
+
+    >>> import slidewise as sw
+    >>> w = OrderStatistics(sw.median)
+    >>> for e in [4, 5, 3, 4, 0, 4, 4]:
+    ...     w.insert(e)
+    >>> w.evict()
+    >>> w.query(), w.quantile(0.9), w.rank(4), w.select(0)
+    (4.0, 4.5, 2, 0)
+    """
+
+    __slots__ = ("_computed", "_interpolation", "_nans", "_nulls", "_q", "_rows", "_tree")
+
+    _rows: deque[Any]
+    _tree: OrderedTree
+
+    def __init__(self, operator: Operator) -> None:
+        super().__init__(operator)
+        self._q, self._interpolation = exact_quantile(operator) or (0.5, "linear")
+        self._computed = self._interpolation in COMPUTED
+
+    @classmethod
+    def several(cls, operators: list[Operator]) -> list[Swag]:
+        """Windows that get the same rows and share one tree: the first keeps it, and the others read from it.
+
+        >>> import slidewise as sw
+        >>> low, high = OrderStatistics.several([sw.quantile(0.1), sw.quantile(0.9)])
+        >>> for e in range(11):
+        ...     low.insert(e); high.insert(e)
+        >>> low.query(), high.query()
+        (1.0, 9.0)
+        """
+        first = cls(operators[0])
+        first._computed = any((exact_quantile(op) or (0, ""))[1] in COMPUTED for op in operators)
+        return [first, *(Beside(op, first) for op in operators[1:])]
+
+    def insert(self, e: Any, *more: Any) -> None:
+        if more:
+            self._lift_row(e, more)
+        if e is None:
+            self._nulls += 1
+        else:
+            e = ordered_value(self.operator.name, self._computed, e)
+            if e == e:
+                self._tree.add(e)
+            else:
+                self._nans += 1
+        self._rows.append(e)
+
+    def evict(self) -> None:
+        if not self._rows:
+            raise self._empty()
+        value = self._rows.popleft()
+        if value is None:
+            self._nulls -= 1
+        elif value == value:
+            self._tree.take_out(value)
+        else:
+            self._nans -= 1
+
+    def query(self) -> Any:
+        return self.quantile(self._q)
+
+    def quantile(self, q: float, interpolation: str | None = None) -> Any:
+        """Any quantile of the window, by the operator's interpolation or another. O(log n)."""
+        tree = self._tree
+        return quantile_of(
+            tree.__getitem__, len(tree) + self._nans, self._nans, q, interpolation or self._interpolation
+        )
+
+    def rank(self, x: Any) -> int:
+        """How many values of the window lie below x; NaN lies below nothing. O(log n)."""
+        return self._tree.rank(x)
+
+    def select(self, k: int) -> Any:
+        """The value of rank k, from 0 on, NaN left out; an IndexError where there is none. O(log n)."""
+        if not 0 <= k < len(self._tree):
+            raise IndexError(f"the window has {len(self._tree)} values that have an order, and none of rank {k!r}")
+        return self._tree[k]
+
+    def partial(self) -> Any:
+        return Ordered.of(row for row in self._rows if row is not None)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def clear(self) -> None:
+        self._rows = deque()
+        self._tree = OrderedTree()
+        self._nans = self._nulls = 0
+
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        return [], [Ordered.of(() if row is None else (row,)) for row in self._rows]
+
+    def _load(self, _numbers: list[int], states: list[Any]) -> None:
+        self.clear()
+        for state in states:
+            self.insert(next(iter(state), None))
+
+    def stored(self) -> int:
+        return len(self)
+
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        self._tree.check(self._require)
+        values = [row for row in self._rows if row is not None]
+        self._require(self._nulls == len(self._rows) - len(values), "nulls are counted")
+        self._require(self._nans == sum(value != value for value in values), "NaNs are counted")
+        self._require_same(list(self._tree), sorted(v for v in values if v == v), "the tree")
+        if rows is not None:
+            kept = [None if row is None else ordered_value(self.operator.name, self._computed, row) for row in rows]
+            self._require_same(list(self._rows), kept, "the queue")
+
+    def _show(self) -> str:
+        return f"{list(self._tree)!r} of the queue {list(self._rows)!r}"
+
+    @classmethod
+    def _accept(cls, operator: Operator) -> None:
+        if exact_quantile(operator) is None:
+            raise refuse(cls.__name__, operator, "it is no exact quantile", "DabaLite, or any other SWAG")
+
+
+class Beside(OrderStatistics):
+    """Another quantile of a window that an `OrderStatistics` keeps: what comes and goes there is seen here."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self, operator: Operator, first: OrderStatistics) -> None:
+        self._first = first
+        super().__init__(operator)
+
+    def insert(self, e: Any, *more: Any) -> None:
+        """Nothing to do."""
+
+    def evict(self) -> None:
+        """Nothing to do."""
+
+    def evict_many(self, k: int) -> None:
+        """Nothing to do."""
+
+    def query(self) -> Any:
+        return self._first.quantile(self._q, self._interpolation)
+
+    def rank(self, x: Any) -> int:
+        return self._first.rank(x)
+
+    def select(self, k: int) -> Any:
+        return self._first.select(k)
+
+    def partial(self) -> Any:
+        return self._first.partial()
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def clear(self) -> None:
+        """Nothing to do."""
+
+    def _dump(self) -> tuple[list[int], list[Any]]:
+        return [], []
+
+    def _load(self, _numbers: list[int], _states: list[Any]) -> None:
+        """Nothing to do."""
+
+    def stored(self) -> int:
+        return 0
+
+    def _check(self, rows: Sequence[Any] | None = None) -> None:
+        self._first._check(rows)
+
+    def _show(self) -> str:
+        return self._first._show()
