@@ -64,7 +64,9 @@ def test_every_case_is_visited_and_explained(view: View) -> None:
         assert seen(at_random(60, seed)) <= short, "a case of an operation that the short trace leaves out"
 
 
-@pytest.mark.parametrize("view", [view for name, view in VIEWS.items() if name not in OPERATOR_FOR], ids=lambda v: v.name)
+@pytest.mark.parametrize(
+    "view", [view for name, view in VIEWS.items() if name not in OPERATOR_FOR], ids=lambda v: v.name
+)
 def test_every_partial_says_a_rule_and_the_rows_that_it_holds(view: View) -> None:
     [recording] = record(view.name, at_random(120, seed=8), concat)["recordings"]
     partials = 0

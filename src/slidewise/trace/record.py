@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.errors import SlidewiseError, UnsuitableOperatorError, did_you_mean
 from slidewise.operators.operator import Operator
 from slidewise.trace.notation import OPERATORS, label, letter, written
 from slidewise.trace.operations import Operation, TraceError, parse, text_of
@@ -26,7 +26,7 @@ def record(
     operations: str | Sequence[Operation] = "insert 4 5 3; evict 2",
     operators: str | Operator | Sequence[str | Operator] = "maxcount",
 ) -> Trace:
-    """A trace: the same operations, done by each algorithm with each operator, as plain data.
+    """A trace: the same operations, done by each algorithm with each operator that it serves, as plain data.
 
     >>> trace = record("daba-lite", "insert 4 5 3; evict 2", "concat")
     >>> [step["cases"] for step in trace["recordings"][0]["steps"]]
@@ -35,7 +35,18 @@ def record(
     steps = parse(operations) if isinstance(operations, str) else list(operations)
     names = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     wanted = [operators] if isinstance(operators, (str, Operator)) else list(operators)
-    recordings = [_record(view_of(name), operator_of(one), steps) for one in wanted for name in names]
+    recordings: list[Recording] = []
+    refused: list[SlidewiseError] = []
+    for operator in map(operator_of, wanted):
+        for view in map(view_of, names):
+            try:
+                recordings.append(_record(view, operator, steps))
+            except UnsuitableOperatorError as error:
+                refused.append(error)
+    served = {name for one in recordings for name in (one["class"], one["operator"])}
+    asked = {*(view_of(name).algorithm.__name__ for name in names), *(operator_of(one).name for one in wanted)}
+    if not served >= asked:
+        raise refused[0]
     return {"format": FORMAT, "version": VERSION, "operations": text_of(steps), "recordings": recordings}
 
 
@@ -106,7 +117,8 @@ class _Recorder:
         if operation.name == "evict":
             self.swag.evict()
             self.evicted += 1
-            return {"name": "evict", "row": self.window.pop(0)[1].number}
+            _, left = self.window.pop(0)
+            return {"name": "evict", "row": left.number, "value": repr(left)}
         row = Row(self.inserted, self._arguments(operation))
         time = operation.time
         if time is not None and not self.view.timed:
