@@ -23,3 +23,6 @@ PARTS = {
 }
 NAMES = {"F": "front", "L": "left", "R": "right", "A": "accumulator", "B": "back", "none": "empty"}
 COIN = "#e0a800"
+EDGE = "#9aa5b1"
+FRAME = "#f4f6f8"
+TONES = {"ink": "#1f2933", "soft": "#616e7c", "pointer": "#b03a2e"}

@@ -37,6 +37,14 @@ def run(options: Namespace) -> None:
     written: list[str] = []
     if options.json:
         written.append(_write(options.json, to_json(trace) + "\n"))
+    if options.svg:
+        from slidewise.trace.svg import to_svg
+
+        written.append(_write(options.svg, to_svg(trace)))
+    if options.png:
+        from slidewise.trace.png import to_png
+
+        written.append(_write(options.png, to_png(trace)))
     if not written:
         from slidewise.trace.terminal import show
 
@@ -130,9 +138,9 @@ def _read(path: str) -> str:
         raise TraceError(f"{path} cannot be read: {reason}; name a text file, or - for standard input") from None
 
 
-def _write(path: str, content: str) -> str:
+def _write(path: str, content: str | bytes) -> str:
     try:
-        Path(path).write_text(content, encoding="utf-8")
+        Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise TraceError(f"{path} cannot be written: {error.strerror}; name a file in a folder that exists") from None
     return path
