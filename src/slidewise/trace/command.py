@@ -45,6 +45,10 @@ def run(options: Namespace) -> None:
         from slidewise.trace.png import to_png
 
         written.append(_write(options.png, to_png(trace)))
+    if options.html:
+        from slidewise.trace.page import to_html
+
+        written.append(_write(options.html, to_html(trace)))
     if not written:
         from slidewise.trace.terminal import show
 
