@@ -31,7 +31,7 @@ from rich.table import Table
 
 import slidewise as sw
 from slidewise.spark.packing import DATA, SHARD
-from slidewise.spark.stream import _task
+from slidewise.spark.workers import task
 
 SCHEMA = "k long, ts timestamp, x double"
 EPOCH = 1_700_000_000_000_000
@@ -71,7 +71,7 @@ class Bench:
         path = self.directory / f"input {self._count}"
         path.mkdir()
         for i, table in enumerate(tables):
-            pq.write_table(table, path / f"{i}.parquet")
+            pq.write_table(table, path / f"{i}.parquet", row_group_size=100_000)
             os.utime(path / f"{i}.parquet", (10**9 + i, 10**9 + i))
         return str(path)
 
@@ -195,7 +195,7 @@ class Echo(StatefulProcessor):
 def floor(df: DataFrame) -> DataFrame:
     """The same rows in the same blobs, and nothing done with them."""
     hashed = df.select(F.xxhash64("k"), "*").toDF("hash", "c0", "c1", "c2")
-    blobs = hashed.mapInArrow(_task("packed", 16), f"{SHARD} int, {DATA} binary")
+    blobs = hashed.mapInArrow(task("packing", "packed", 16), f"{SHARD} int, {DATA} binary")
     return blobs.groupBy(SHARD).transformWithStateInPandas(Echo(), "rows long", "Append", "EventTime")
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from sessions import session
 
 from slidewise.errors import SlidewiseError
 from slidewise.spark.java import provide
@@ -43,23 +42,9 @@ def spark() -> Iterator[Any]:
         provide()
     except SlidewiseError as none:
         pytest.skip(str(none))
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("slidewise tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "3")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    found = session({"spark.sql.shuffle.partitions": "3"})
+    yield found
+    found.stop()
 
 
 @pytest.fixture

@@ -147,6 +147,29 @@ def _live_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     return as_table(definition, table, answers)
 
 
+def _revised(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """Events in a random order, one by one and in batches, whose answers are given again: the last of each counts."""
+    if definition.on is None:
+        return _live(definition, table)
+    choose = random.Random(len(table))
+    table_in = table.take(np.array(choose.sample(range(len(table)), len(table)), np.int64))
+    live: Any = definition.live(late="revise", retain="all")
+    last: dict[Any, dict[str, Any]] = {}
+    at = 0
+    while at < len(table):
+        piece = table_in.slice(at, choose.choice([1, 2, 7, 40]))
+        at += len(piece)
+        if choose.random() < 0.7:
+            found = [row for event in piece.to_pylist() for row in live.push(event)]
+        else:
+            found = live.push_many(piece).to_pylist()
+        last |= {(row[CASE], row[ROW]): row for row in found}
+        if choose.random() < 0.1:
+            live = definition.restore(live.snapshot())
+    assert live.stats.answered == live.stats.events == len(table)
+    return as_table(definition, table, list(last.values()))
+
+
 def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """Rows sorted by key and time, cut at random places: what a task of Spark sees."""
     rows = table.to_pylist()
@@ -171,6 +194,7 @@ LANES: dict[str, Callable[[sw.Sliding, pa.Table], pa.Table]] = {
     "polars": _polars,
     "live": _live,
     "live batches": _live_batches,
+    "revised": _revised,
     "sorted batches": _sorted_batches,
 }
 

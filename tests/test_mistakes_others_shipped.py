@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from support import PATTERNS, serving
@@ -52,3 +53,22 @@ def test_a_late_event_is_never_folded_in(algorithm: type[Swag]) -> None:
     window.insert(101, 1)
     assert window.query() == 2
     assert len(window) == 2
+
+
+@pytest.mark.parametrize("min_arity", [2, 4, 8])
+def test_a_tree_that_rebalances_refreshes_its_aggregates(min_arity: int) -> None:
+    """The FiBA of its authors left some aggregates stale when an evict moved rows between nodes, and was never tested
+    with the arity of its paper. `swag/test_fiba.py` breaks ours on purpose, and shows that its models see it."""
+    choose = random.Random(min_arity)
+    window = sw.Fiba(sw.sum, min_arity)
+    held: list[tuple[int, int]] = []
+    for i in range(60 * min_arity):
+        held.append((choose.randrange(1000), i))
+        window.insert(*held[-1])
+    held.sort()
+    while held:
+        held.pop(0)
+        window.evict()
+        window._check()
+        assert window.query() == sum(e for _, e in held)
+        assert window.range_query(300, 800) == sum(e for t, e in held if 300 <= t <= 800)

@@ -8,11 +8,13 @@ from slidewise.operators.operator import Operator
 from slidewise.swag.interface import Swag
 
 if TYPE_CHECKING:
-    from slidewise.kernels.compiled_window import Compiled
+    pass
 
 
-def compiled(algorithm: type[Swag], operator: Operator, dtype: Any) -> Compiled:
-    """`TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite` or `FlatFit`, compiled for an operator over numbers of a type.
+def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None) -> Any:
+    """An algorithm of the paper, compiled for an operator over numbers of a type.
+
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, or `Fiba` with a `min_arity`.
 
     Single steps do what the interpreted class does, with the same pointers and partials; loops over whole arrays run
     without Python in between: `insert_many`, `rounds` and `fill_and_drain`.
@@ -25,4 +27,4 @@ def compiled(algorithm: type[Swag], operator: Operator, dtype: Any) -> Compiled:
     """
     from slidewise.kernels.compiled import compiled as compile_window
 
-    return compile_window(algorithm, operator, dtype)
+    return compile_window(algorithm, operator, dtype, min_arity)

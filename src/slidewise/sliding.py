@@ -53,21 +53,36 @@ class Sliding(Definition):
         return over_table(self, table)
 
     def live(
-        self, *, late: str = "error", answered: Callable[[dict[str, Any]], Any] | None = None, spikes: bool = False
+        self,
+        *,
+        late: str = "error",
+        answered: Callable[[dict[str, Any]], Any] | None = None,
+        spikes: bool = False,
+        retain: Any = None,
     ) -> Live:
         """The definition at work on live events, with state of its own.
 
         `late` says what becomes of an event whose time lies before that of another one. `"error"` raises and `"drop"`
         drops and counts it, both judged within its key. `"wait:10s"` lets events wait until the newest time of all keys
         is more than 10 s past theirs, then answers them in order, from the list that `push` gives or by calling
-        `answered`; what comes later than that is dropped and counted. `spikes` lets in algorithms that are faster on
-        average and slow at times.
+        `answered`; what comes later than that is dropped and counted. `"revise"` answers each event at once, and with
+        a late one gives again the answers that it changes; `retain`, such as `"1 day"`, is how late it may be, by
+        default as late as the longest window is long. `spikes` lets in algorithms that are faster on average and slow
+        at times.
 
         >>> import slidewise as sw
         >>> live = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10)).live()
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
         ({'peak': 71.0}, {'peak': 70.0})
         """
+        if late == "revise":
+            from slidewise.live.revising import Revising
+
+            if answered is not None:
+                raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answers")
+            return Revising(self, retain=retain)
+        if retain is not None:
+            raise SlidewiseError(f"retain= is for late='revise', and late is {late!r}")
         from slidewise.live.live import Live
 
         return Live(self, late=late, answered=answered, spikes=spikes)

@@ -6,15 +6,14 @@ Spark reads them, into `rows.parquet`.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from sessions import session
 from streams import SETTINGS, Files, run
 
 import slidewise as sw
@@ -31,17 +30,7 @@ SCHEMA = "k string, ts timestamp, x double, id bigint"
 
 
 def main(directory: Path, how: str) -> None:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder: Any = SparkSession.builder
-    builder = builder.master("local[2]").config("spark.ui.enabled", "false")
-    for name in ("spark.driver.bindAddress", "spark.driver.host"):
-        builder = builder.config(name, "127.0.0.1")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session(SETTINGS)
     stream = Files(spark, directory / "in").stream(SCHEMA).withWatermark("ts", "5 seconds")
     failed = 0
     while True:

@@ -4,43 +4,44 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from crash import job
+from sessions import session
+from spark_data import QUIET
 from streams import SETTINGS, Files
 
 MINUTES = float(os.environ.get("SLIDEWISE_SOAK", "0"))
-pytestmark = pytest.mark.skipif(not MINUTES, reason="a soak is asked for by SLIDEWISE_SOAK=20, in minutes")
+pytestmark = [
+    QUIET,
+    pytest.mark.skipif(not MINUTES, reason="a soak is asked for by SLIDEWISE_SOAK=20, in minutes"),
+]
 
 
 def resident() -> int:
     """Memory of this process's Python workers, in KB."""
-    found = 0
+    found: dict[int, tuple[int, int]] = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
-            text = status.read_text()
-            if "pyspark" in (status.parent / "cmdline").read_text():
-                found += int(text.split("VmRSS:")[1].split()[0]) if "VmRSS:" in text else 0
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            worker = "pyspark" in (status.parent / "cmdline").read_text()
         except OSError:
             continue
-    return found
+        size = int(fields["VmRSS"].split()[0]) if worker and "VmRSS" in fields else 0
+        found[int(fields["Pid"])] = int(fields["PPid"]), size
+
+    def mine(process: int) -> bool:
+        return process == os.getpid() or (process in found and mine(found[process][0]))
+
+    return sum(size for process, (_, size) in found.items() if mine(process))
 
 
 def test_memory_and_state_stay_flat(tmp_path: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder: Any = SparkSession.builder
-    for name, value in {**SETTINGS, "spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}.items():
-        builder = builder.config(name, value)
-    spark = builder.master("local[2]").config("spark.driver.host", "127.0.0.1").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session(SETTINGS)
     files = Files(spark, tmp_path / "in")
     choose = np.random.default_rng(1)
 
@@ -76,11 +77,15 @@ def test_memory_and_state_stay_flat(tmp_path: Path) -> None:
                 old.unlink()
             progress = query.lastProgress
             if progress and progress.stateOperators:
-                samples.append((progress.stateOperators[0].numRowsTotal, resident()))
+                state = progress.stateOperators[0]
+                samples.append((state.numRowsTotal, state.memoryUsedBytes, resident()))
         time.sleep(0.25)
     query.stop()
     shutil.rmtree(tmp_path / "in")
     third = len(samples) // 3
-    for what, values in zip(("pages", "memory"), zip(*samples, strict=True), strict=True):
+    assert third >= 3, "too short to tell"
+    kinds = ("pages", "bytes of state in memory", "KB of workers")
+    for what, values in zip(kinds, zip(*samples, strict=True), strict=True):
+        print(f"{what}: {', '.join(map(str, values[:: max(1, third // 4)]))}")
         middle, last = max(values[third : 2 * third]), max(values[2 * third :])
         assert last <= 1.2 * middle, (what, middle, last)

@@ -7,70 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
-from hypothesis import strategies as st
 from lanes import LANES, Case, assert_same, direct, run
+from random_definitions import SCHEMA, definitions, rows
 
 import slidewise as sw
-
-NAN = float("nan")
-SCHEMA = pa.schema(
-    [
-        *(("k", pa.string()), ("j", pa.float64()), ("t", pa.int64()), ("x", pa.float64()), ("i", pa.int64())),
-        *(("s", pa.string()), ("ok", pa.bool_())),
-    ]
-)
-
-rows = st.lists(
-    st.fixed_dictionaries(
-        {
-            "k": st.sampled_from(["a", "b", None]),
-            "j": st.sampled_from([0.0, -0.0, NAN, None]),
-            "t": st.integers(0, 12),
-            "x": st.sampled_from([None, NAN, 0.0, -0.0, 1.5, -2.0, 1e16, 0.1, float("inf")]),
-            "i": st.sampled_from([None, -3, 0, 1, 2, 2**62]),
-            "s": st.sampled_from([None, "", "a", "é"]),
-            "ok": st.sampled_from([True, False, None]),
-        }
-    ),
-    max_size=25,
-)
-
-operators = st.sampled_from(
-    [
-        *(sw.max("x"), sw.min("i"), sw.max("s"), sw.mean("x"), sw.mean("i"), sw.sum("x"), sw.count(), sw.count("x")),
-        *(sw.first("x"), sw.last("i"), sw.argmax("s", "x"), sw.argmin("x", "i"), sw.maxcount("x"), sw.mincount("s")),
-        *(sw.m4("x"), sw.collect("i"), sw.collect("s"), sw.count_distinct("x"), sw.hyperloglog(p=4)("i")),
-        *(sw.value_range("x"), sw.bool_or("ok"), sw.bloom(bits=32, hashes=2, probe="a")("s")),
-    ]
-)
-
-
-@st.composite
-def aggregates(draw: st.DrawFn, timed: bool) -> Any:
-    aggregate = draw(operators)
-    if draw(st.booleans()):
-        aggregate = aggregate.where("ok")
-    least = draw(st.sampled_from([None, None, 1, 2]))
-    kind = draw(st.sampled_from(["rows", "all", "time"] if timed else ["rows", "all"]))
-    if kind == "rows":
-        n = draw(st.integers(max(1, least or 1), 5))
-        return aggregate.over(rows=n, closed=draw(st.sampled_from(["right", "left"])), at_least=least)
-    closed = draw(st.sampled_from(["right", "both", "left", "neither"] if timed else ["right", "left"]))
-    return aggregate.over(
-        "all" if kind == "all" else draw(st.sampled_from([1, 3, 2.5, 100])), closed=closed, at_least=least
-    )
-
-
-@st.composite
-def definitions(draw: st.DrawFn) -> sw.Sliding:
-    timed = draw(st.integers(0, 4)) > 0
-    columns = {f"c{i}": draw(aggregates(timed)) for i in range(draw(st.integers(1, 4)))}
-    return sw.Sliding(
-        by=draw(st.sampled_from([(), ("k",), ("k", "j")])),
-        on="t" if timed else None,
-        ties=draw(st.sampled_from([(), ("i",), ("s", "x")])),
-        columns=columns,
-    )
 
 
 @pytest.mark.parametrize("lane", LANES)

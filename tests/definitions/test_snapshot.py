@@ -213,10 +213,11 @@ def golden_live(kind: str) -> sw.Sliding:
         "slick_deque": sw.Sliding(by="k", on="t", a=sw.max("x").over(40)),
         "running": sw.Sliding(by="k", on="t", a=sw.sum("x").over("all"), b=sw.stddev("x").over("all", closed="left")),
         "open_and_waiting": sw.Sliding(by="k", on="t", a=sw.last("x").over(rows=4, closed="left")),
+        "revised": sw.Sliding(by="k", on="t", a=sw.max("x").over(9), b=sw.first("x").over(6, closed="both")),
     }[kind]
 
 
-KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting"]
+KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", "revised"]
 
 
 def golden_events() -> list[dict[str, Any]]:
@@ -245,7 +246,7 @@ def test_golden_snapshots_of_every_version_can_be_read(file: Path) -> None:
 
 
 def golden_snapshot(kind: str) -> bytes:
-    late = "wait:3" if kind == "open_and_waiting" else "error"
+    late = {"open_and_waiting": "wait:3", "revised": "revise"}.get(kind, "error")
     live = golden_live(kind).live(late=late, spikes=kind == "slick_deque")
     for row in golden_events():
         live.push(row)

@@ -20,6 +20,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed")
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from sessions import JAVA
 from spark_data import QUIET
 
 import slidewise as sw
@@ -301,6 +302,7 @@ def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     """As a user starts it: a process of its own, with a Spark of its own."""
     command = [sys.executable, "-m", "slidewise", "demo", "--out", str(tmp_path / "demo"), "--events", "2000"]
     settings = ["--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=2"]
+    settings += ["--conf", f"spark.driver.extraJavaOptions={JAVA}"]
     environment = {**os.environ, "COLUMNS": "100"}
     done = subprocess.run([*command, *settings], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr

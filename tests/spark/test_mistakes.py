@@ -114,8 +114,9 @@ def test_workers_without_slidewise_say_what_to_set(
         finally:
             sys.path.remove(os.fspath(hidden.parent))
 
-    from slidewise.spark.batch import _task, result_schema
+    from slidewise.spark.batch import result_schema
+    from slidewise.spark.workers import task as made
 
-    task = _task(definition, {}, None, False, False)
+    task = made("carrying", "batches_of", definition, {}, None, False, False)
     with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON, or spark.pyspark.python"):
         df.mapInArrow(first, result_schema(definition, df.schema)).collect()

@@ -57,6 +57,7 @@ BOUNDS: dict[type[Swag], Bound] = {
     ),
     sw.BInt: Bound(lambda n: log(n) + 1, zero, lambda n: 2 * log(n), lambda n: 2 * n, (1, 0, 26)),
     sw.Amta: Bound(lambda n: log(n) + 1, lambda n: 2 * log(n), one, lambda n: 2 * n + 2 * log(n) + 2, (3, 1, 1)),
+    sw.Fiba: Bound(lambda n: 8 * log(n) + 4, lambda n: 11 * log(n) + 4, one, lambda n: 2 * n, (3, 5, 1)),
     sw.SlickDeque: Bound(lambda n: n, zero, zero, lambda n: n, (2, 0, 0)),
 }
 
@@ -125,6 +126,7 @@ def test_worst_and_amortised_calls(algorithm: type[Swag], schedule: str) -> None
         (sw.TwoStacksLite, 1, 1, 1),
         (sw.BInt, 1, 0, None),
         (sw.Amta, 2, 1, 1),
+        (sw.Fiba, 2.5, 1.24, 1),
         (sw.FlatFat, 14, 13, None),
         (sw.SubtractOnEvict, 1, 1, 0),
     ],
@@ -222,6 +224,7 @@ def test_bulk_eviction_costs_no_more_than_the_rows_that_stay() -> None:
         sw.FlatFat: lambda n, k: max(4 * (log(n) + 1), n - k),
         sw.BInt: lambda n, k: 0,
         sw.Amta: lambda n, k: 2 * log(n),
+        sw.Fiba: lambda n, k: 11 * log(n),
         sw.SlickDeque: lambda n, k: 0,
     }
     for algorithm, limit in limits.items():

@@ -74,7 +74,7 @@ class LockStep(RuleBasedStateMachine):
     @rule(data=st.data())
     def suffix(self, data: st.DataObject) -> None:
         k = data.draw(st.integers(0, len(self.rows)))
-        sharing = [w for w in self.windows if isinstance(w, (sw.Recalc, sw.FlatFit, sw.BInt))]
+        sharing = [w for w in self.windows if isinstance(w, (sw.Recalc, sw.FlatFit, sw.BInt, sw.Fiba))]
         expected = sharing[0].suffix(k)
         for window in sharing[1:]:
             assert same(window.suffix(k), expected), window

@@ -7,22 +7,25 @@ from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError, UnsuitableOperatorError
 from slidewise.kernels.cache import load_source
+from slidewise.kernels.compiled_fiba import CompiledFiba
+from slidewise.kernels.compiled_fiba_source import fiba_source
 from slidewise.kernels.compiled_inputs import read_dtype
-from slidewise.kernels.compiled_source import STEPS, compiled_source
+from slidewise.kernels.compiled_source import STEPS, Steps, compiled_source
 from slidewise.kernels.compiled_window import WINDOWS, Compiled, Program
 from slidewise.kernels.functions import compiled_function, fingerprint
 from slidewise.kernels.kernel import reason
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.operators.operator import Operator
-from slidewise.swag import Swag
+from slidewise.swag import Fiba, Swag
 
 
-def compiled(algorithm: type[Swag], operator: Operator, dtype: Any) -> Compiled:
+def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None) -> Compiled:
     """An algorithm of the paper compiled for one operator and type: an empty window with native loops.
 
-    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite` or `FlatFit`; the type is float64, int64 or bool,
-    and a tuple of these for an operator of several inputs. A function is compiled at its first call in a process, in
-    about half a second; those of built-in operators are kept on disk.
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, or `Fiba`, which has a `min_arity`.
+    The type is float64, int64 or bool, and a tuple of these for an operator of several inputs. A function is compiled
+    at its first call in a process, in about half a second, those of Fiba in some seconds; those of built-in operators
+    are kept on disk.
 
     >>> import slidewise as sw
     >>> w = compiled(sw.DabaLite, sw.max, "int64")
@@ -36,17 +39,30 @@ def compiled(algorithm: type[Swag], operator: Operator, dtype: Any) -> Compiled:
     """
     if not isinstance(operator, Operator):
         raise SlidewiseError(f"compiled takes an operator, such as sw.max, not {operator!r}")
-    if not isinstance(algorithm, type) or not issubclass(algorithm, Swag) or algorithm.__name__ not in STEPS:
+    if not isinstance(algorithm, type) or not issubclass(algorithm, Swag) or algorithm.__name__ not in _FORMS:
         name = getattr(algorithm, "__name__", repr(algorithm))
-        raise UnsuitableOperatorError(f"{name} has no compiled form; compile one of {', '.join(STEPS)}")
+        raise UnsuitableOperatorError(f"{name} has no compiled form; compile one of {', '.join(_FORMS)}")
+    if algorithm is not Fiba and min_arity is not None:
+        raise SlidewiseError(f"{algorithm.__name__} has no min_arity; Fiba has")
     dtypes = tuple(map(read_dtype, dtype if isinstance(dtype, (tuple, list)) else (dtype,)))
     fewest, most = operator.arity()
     if not max(fewest, 1) <= len(dtypes) <= most:
         raise InputError(f"{operator.name} takes ({', '.join(operator.inputs)}), but got {len(dtypes)} type(s)")
+    if algorithm is Fiba:
+        arity = Fiba(operator, 4 if min_arity is None else min_arity).min_arity
+        return CompiledFiba(operator, dtypes, _program(f"Fiba{arity}", operator, dtypes), arity)
     return WINDOWS[algorithm.__name__](operator, dtypes, _program(algorithm.__name__, operator, dtypes))
 
 
+_FORMS = (*STEPS, "Fiba")
 _PROGRAMS: dict[Hashable, Program] = {}
+
+
+def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
+    """An algorithm's steps, and the text of its functions."""
+    if algorithm.startswith("Fiba"):
+        return Steps((), (), (), (), ""), fiba_source(layout, inputs, int(algorithm.removeprefix("Fiba")))
+    return STEPS[algorithm], compiled_source(STEPS[algorithm], layout, inputs)
 
 
 def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
@@ -65,17 +81,19 @@ def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Pro
 
 def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout: Layout) -> Program:
     kinds = tuple("f" if dtype == "float64" else "i" for dtype in dtypes)
+    steps, source = _source(algorithm, layout, len(dtypes))
     text = "\n".join(
         [
             "from numba import njit, uint64",
             "from slidewise.kernels.algebra import forms",
             f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
             "jit = njit(cache=True, nogil=True, error_model='numpy')",
-            compiled_source(STEPS[algorithm], layout, len(dtypes)),
+            "inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True)",
+            source,
         ]
     )
     module = load_source(f"{algorithm}_{operator.name}_{'_'.join(dtypes)}", text)
-    return Program(STEPS[algorithm], layout, vars(module))
+    return Program(steps, layout, vars(module))
 
 
 def _users(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
@@ -95,14 +113,15 @@ def _users(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Progr
         ) from error
     namespace: dict[str, Any] = {
         "jit": numba.njit(nogil=True),
+        "inlined": numba.njit(nogil=True, forceinline=True),
         "uint64": numba.uint64,
         "lift": inferred.lift,
         "combine": inferred.combine,
         "lower": inferred.lower,
     }
-    text = compiled_source(STEPS[algorithm], inferred.layout, len(dtypes))
+    steps, text = _source(algorithm, inferred.layout, len(dtypes))
     exec(compile(text, f"<{algorithm} of {operator.name}>", "exec"), namespace)
-    return Program(STEPS[algorithm], inferred.layout, namespace)
+    return Program(steps, inferred.layout, namespace)
 
 
 def _built_in(dtypes: tuple[str, ...]) -> str:

@@ -236,7 +236,7 @@ def compiled_source(steps: Steps, layout: Layout, inputs: int) -> str:
         x=", ".join(f"x{c}" for c in range(inputs)),
         x_i=", ".join(f"x{c}[i]" for c in range(inputs)),
         O=", ".join([*outputs, "valid"] if layout.optional else outputs),
-        keep=_keep(layout),
+        keep=keep(layout),
     )
     text = "\n".join(_written_out(line, steps, layout) for line in text.splitlines())
     return re.sub(r"^def .*$", rf"@jit\n\g<0>\n    mask = uint64({arrays[0]}.size - 1)", text, flags=re.MULTILINE)
@@ -286,7 +286,7 @@ def _at(p: str) -> str:
     return f"[uint64({p}) & mask]"
 
 
-def _keep(layout: Layout) -> str:
+def keep(layout: Layout) -> str:
     """The statement that stores an answer, or marks that there is none."""
     if not layout.single:
         stored = "; ".join(f"O{c}[i] = answer[{c}]" for c in range(len(layout.outputs)))

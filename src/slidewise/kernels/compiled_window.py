@@ -182,7 +182,7 @@ class Compiled:
             self.clear()
             raise
 
-    def _answers(self, function: str, inputs: list[Array], *more: int) -> Any:
+    def _answers(self, function: str, inputs: list[Array], *more: Any) -> Any:
         layout = self._program.layout
         m = len(inputs[0])
         outputs = [np.zeros(m, dtype) if layout.optional else np.empty(m, dtype) for dtype in layout.outputs]

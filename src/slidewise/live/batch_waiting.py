@@ -39,7 +39,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
         # What an operator refuses is found again one by one, where the events at fault are counted and left out.
         with suppress(CannotJoinError, SlidewiseError):
             through = _through_kernels(live, waiting, kept, newest)
-    events = [] if through is not None else _events(waiting, kept)
+    events = [] if through is not None else events_of(waiting, kept)
     live.events += incoming.count
     live.dropped += int(late.sum())
     live.newest = newest
@@ -53,8 +53,8 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     if newest is not None:
         live.release(waiting.due(newest))
     if live.callback is not None:
-        return frame.like(_as_table(live, kept, live.deliver()))
-    table = frame.like(_as_table(live, kept, live.ready))  # an error leaves the answers for the next call
+        return frame.like(as_table(live, kept, live.deliver()))
+    table = frame.like(as_table(live, kept, live.ready))  # an error leaves the answers for the next call
     live.deliver()
     return table
 
@@ -82,7 +82,7 @@ def _late(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]
     return late, newest
 
 
-def _events(waiting: Waiting, incoming: Incoming) -> list[Event]:
+def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
     keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
     rows = incoming.frame.arrow().to_pylist()
     return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
@@ -106,7 +106,7 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
         raise CannotJoinError
     due = incoming.times < newest - waiting.bound
     stay = Incoming(live, frame_of(table.filter(pa.array(~due))))
-    events = _events(waiting, stay)
+    events = events_of(waiting, stay)
     table = table.filter(pa.array(due))
     order = _order(live, Incoming(live, frame_of(table)))
     batch = Incoming(live, frame_of(table.take(order)))
@@ -138,7 +138,7 @@ def _order(live: Live, incoming: Incoming) -> Array:
     return arranged.bring(np.arange(incoming.count))
 
 
-def _as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
+def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
     """Answered events as a table of the batch's columns, and the aggregates behind them."""
     import pyarrow as pa
 

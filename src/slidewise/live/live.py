@@ -76,15 +76,7 @@ class Live:
         `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first. An error leaves
         everything as it was.
         """
-        try:
-            key = self._key(row)
-            time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
-        except KeyError as error:
-            raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
-        except TypeError:
-            if isinstance(row, Mapping):
-                raise
-            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}") from None
+        key, time, kind = self.read(row)
         if self.waiting is not None:
             return self._wait(row, key, time, kind)
         track = self.tracks.get(key)
@@ -116,6 +108,19 @@ class Live:
         self.events += 1
         self.answers += 1
         return self._named(values)
+
+    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
+        """An event's key, its time as a number, and what kind of time that is."""
+        try:
+            key = self._key(row)
+            time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
+        except KeyError as error:
+            raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
+        except TypeError:
+            if isinstance(row, Mapping):
+                raise
+            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}") from None
+        return key, time, kind
 
     def _named(self, values: list[Any]) -> dict[str, Any]:
         """Answers by name, in the definition's order."""

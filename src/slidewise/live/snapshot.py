@@ -21,11 +21,14 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
-from slidewise.live.codec import NotPlainError, Reader, Writer
+from slidewise.live.codec import Reader, Writer
+from slidewise.live.ledger import Ledger
 from slidewise.live.live import Live, Track, canonical
 from slidewise.live.pane import OpenPane, Pane
+from slidewise.live.revising import Revising
 from slidewise.live.running_pane import RunningPane
-from slidewise.live.spec import Member
+from slidewise.live.snapshot_parts import plainly, read_ledger, read_states, write_ledger, write_states
+from slidewise.windows import Duration
 
 MAGIC = b"SLIDEWIS"
 VERSION = 1
@@ -41,11 +44,15 @@ def snapshot(live: Live) -> bytes:
     for count in (live.events, live.answers, live.dropped, live.failed):
         out.size(count)
     _write_waiting(out, live)
+    _write_revising(out, live)
     out.size(len(live.tracks))
     for key, track in live.tracks.items():
-        _plainly(out.value, key, "a key")
+        plainly(out.value, key, "a key")
         out.value(track.now)
         out.size(track.count)
+        if isinstance(track, Ledger):
+            write_ledger(out, live, track)
+            continue
         for pane in track.panes:
             _write_running(out, pane) if isinstance(pane, RunningPane) else _write_pane(out, pane)
     payload = bytes(out.data)
@@ -62,18 +69,25 @@ def _write_waiting(out: Writer, live: Live) -> None:
     events = list(waiting)
     out.size(len(events))
     for event in events:
-        _plainly(out.row, tuple(event.row.items()), "a waiting event")
-        _plainly(out.value, event.key, "a key")
+        plainly(out.row, tuple(event.row.items()), "a waiting event")
+        plainly(out.value, event.key, "a key")
         out.value(event.time)
         out.size(event.number)
     out.size(len(live.ready))
     for row in live.ready:
-        _plainly(out.row, tuple(row.items()), "an answer that was not delivered yet")
+        plainly(out.row, tuple(row.items()), "an answer that was not delivered yet")
+
+
+def _write_revising(out: Writer, live: Live) -> None:
+    if isinstance(live, Revising):
+        out.value(str(live.retain) if isinstance(live.retain, Duration) else live.retain)
+        out.size(live.revised)
+        out.size(live.arrivals.number)
 
 
 def _write_pane(out: Writer, pane: Pane) -> None:
     rows = pane.all_rows()
-    _plainly(out.row, rows, f"a row of {pane.spec.members[0].name!r}")
+    plainly(out.row, rows, f"a row of {pane.spec.members[0].name!r}")
     out.value(pane.frozen is not None)
     if pane.frozen is not None:
         return
@@ -81,7 +95,7 @@ def _write_pane(out: Writer, pane: Pane) -> None:
     for one, swag in zip(pane.spec.members, pane.swags, strict=True):
         numbers, states = swag._dump()
         out.row(numbers)
-        _write_states(out, one, states)
+        write_states(out, one, states)
 
 
 def _write_running(out: Writer, pane: RunningPane) -> None:
@@ -90,23 +104,7 @@ def _write_running(out: Writer, pane: RunningPane) -> None:
     out.value(pane.at)
     for states in (pane.states, pane.late_states):
         for one, state in zip(pane.spec.members, states, strict=False):
-            _write_states(out, one, [state])
-
-
-def _write_states(out: Writer, one: Member, states: list[Any]) -> None:
-    encode = one.operator.encode
-    plain = states if encode is None else [encode(state) for state in states]
-    _plainly(out.row, plain, f"a state of {one.name!r}", "; give its operator encode= and decode=")
-
-
-def _plainly(write: Callable[[Any], None], value: Any, what: str, remedy: str = "") -> None:
-    try:
-        write(value)
-    except NotPlainError as error:
-        raise SnapshotError(
-            f"{what} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, dates, "
-            f"datetimes, None, and lists, tuples and dicts of them can{remedy}"
-        ) from None
+            write_states(out, one, [state])
 
 
 def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, Any]], Any] | None) -> Live:
@@ -114,12 +112,19 @@ def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, A
     source = Reader(_payload(definition, blob))
     try:
         late, spikes, kind, fractions, newest = [source.value() for _ in range(5)]
-        live = Live(definition, late=late, answered=answered, spikes=spikes)
+        counts = [source.size() for _ in range(4)]
+        if late == "revise":
+            live: Live = _read_revising(source, definition)
+        else:
+            live = Live(definition, late=late, answered=answered, spikes=spikes)
+            _read_waiting(source, live)
         live.clock.kind, live.clock.fractions, live.newest = kind, fractions, newest
-        live.events, live.answers, live.dropped, live.failed = [source.size() for _ in range(4)]
-        _read_waiting(source, live)
+        live.events, live.answers, live.dropped, live.failed = counts
         for _ in range(source.size()):
             key = _read_key(source, definition)
+            if isinstance(live, Revising):
+                live.tracks[key] = read_ledger(source, live)
+                continue
             track = live.tracks[key] = Track(live.specs)
             track.now = source.value()
             track.count = source.size()
@@ -128,6 +133,13 @@ def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, A
         source.end()
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise SnapshotError(f"the snapshot's contents make no sense: {error}") from error
+    return live
+
+
+def _read_revising(source: Reader, definition: Definition) -> Revising:
+    live = Revising(definition, retain=source.value())
+    live.revised = source.size()
+    live.arrivals.number = source.size()
     return live
 
 
@@ -202,7 +214,7 @@ def _read_pane(source: Reader, pane: Pane) -> None:
         pane.waiting = rows[len(rows) - waiting :]
     for one, swag in zip(pane.spec.members, pane.swags, strict=True):
         numbers = source.row()
-        swag._load(numbers, _read_states(source, one))
+        swag._load(numbers, read_states(source, one))
         if len(swag) != len(pane.rows):
             raise ValueError(f"{one.name!r} has {len(swag)} states for {len(pane.rows)} rows")
 
@@ -212,12 +224,6 @@ def _read_running(source: Reader, pane: RunningPane) -> None:
     pane.late_count = source.size()
     pane.at = source.value()
     if pane.count:
-        pane.states = [_read_states(source, one)[0] for one in pane.spec.members]
+        pane.states = [read_states(source, one)[0] for one in pane.spec.members]
     if pane.late_count:
-        pane.late_states = [_read_states(source, one)[0] for one in pane.spec.members]
-
-
-def _read_states(source: Reader, one: Member) -> list[Any]:
-    states = source.row()
-    decode = one.operator.decode
-    return states if decode is None else [decode(state) for state in states]
+        pane.late_states = [read_states(source, one)[0] for one in pane.spec.members]

@@ -20,10 +20,13 @@ def wait_of(late: str, has_time: bool) -> Duration | int | float | None:
     """The bound in `late="wait:10s"`, a duration or a number; None where late events do not wait."""
     if late in ("error", "drop"):
         return None
-    if not isinstance(late, str) or not late.startswith("wait:"):
-        raise SlidewiseError(f"late={late!r} is none of 'error', 'drop' and 'wait:10s', say")
+    if not isinstance(late, str) or not (late == "revise" or late.startswith("wait:")):
+        raise SlidewiseError(f"late={late!r} is none of 'error', 'drop', 'revise' and 'wait:10s', say")
     if not has_time:
-        raise SlidewiseError("late='wait:...' goes by time, and this definition has no time column")
+        shown = "revise" if late == "revise" else "wait:..."
+        raise SlidewiseError(f"late={shown!r} goes by time, and this definition has no time column")
+    if late == "revise":
+        return None
     text = late.removeprefix("wait:").strip()
     try:
         number = float(text)

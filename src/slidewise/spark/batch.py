@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from slidewise.definition import Definition, check_names, order_matters
@@ -11,6 +11,7 @@ from slidewise.spark.carrying import numbered
 from slidewise.spark.plan import Plan, planned
 from slidewise.spark.slices import HIDDEN, SLICE, quoted
 from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
+from slidewise.spark.workers import task
 from slidewise.windows import Duration
 
 
@@ -34,10 +35,14 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
         df = _arranged(sliced, df)
     names = df.columns
     if len(set(names)) == len(names) and not any("." in name or "`" in name for name in schema.names):
-        return df.mapInArrow(_task(sliced, kinds, None, plan.slices is not None, presorted), schema)
+        return df.mapInArrow(_carried(sliced, kinds, None, plan.slices is not None, presorted), schema)
     # Names that mapInArrow cannot tell, or cannot tell apart: columns go there and back under their numbers.
-    task = _task(sliced, kinds, names, plan.slices is not None, presorted)
-    return df.toDF(*numbered(names)).mapInArrow(task, numbered_schema(schema)).toDF(*schema.names)
+    numbers = _carried(sliced, kinds, names, plan.slices is not None, presorted)
+    return df.toDF(*numbered(names)).mapInArrow(numbers, numbered_schema(schema)).toDF(*schema.names)
+
+
+def _carried(*given: Any) -> Callable[[Any], Any]:
+    return task("carrying", "batches_of", *given)
 
 
 def planned_for(definition: Definition, df: Any, parallel: str = "auto", presorted: bool = False) -> tuple[Any, Plan]:
@@ -154,36 +159,3 @@ def one_zero(df: Any, name: str) -> Any:
     if df.schema[name].dataType.simpleString() in ("float", "double"):
         return F.when(column == 0.0, F.lit(0.0)).otherwise(column)
     return column
-
-
-_WORKER = """
-def task(batches):
-    try:
-        import slidewise.spark.carrying as carrying
-        from slidewise.errors import SlidewiseError
-        from pyspark import TaskContext, cloudpickle
-    except ImportError as error:
-        raise RuntimeError(
-            f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON, or "
-            "spark.pyspark.python, to the Python that has it"
-        ) from error
-    try:
-        yield from carrying.batches_of(*cloudpickle.loads(payload), TaskContext.get().partitionId(), batches)
-    except SlidewiseError as error:  # it says all; the way that led to it is of no use
-        raise error.with_traceback(None) from None
-"""
-
-
-def _task(
-    definition: Definition, kinds: dict[str, Any], names: list[str] | None, sliced: bool, verify: bool
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What a worker runs. It travels by value, so that a worker without Slidewise can say so."""
-    from pyspark import cloudpickle
-
-    namespace: dict[str, Any] = {
-        "__name__": "__main__",
-        "payload": cloudpickle.dumps((definition, kinds, names, sliced, verify)),
-    }
-    exec(compile(_WORKER, "<slidewise on a worker>", "exec"), namespace)
-    task: Callable[[Iterator[Any]], Iterator[Any]] = namespace["task"]
-    return task

@@ -212,7 +212,6 @@ def batches_of(
     names: list[str] | None,
     sliced: bool,
     verify: bool,
-    partition: int,
     batches: Iterable[Any],
 ) -> Iterator[Any]:
     """The same for record batches, as a task of Spark has them, with answers of these types.
@@ -220,9 +219,10 @@ def batches_of(
     With `names`, columns come and go under numbers.
     """
     import pyarrow as pa
+    from pyspark import TaskContext
 
     tables = (pa.Table.from_batches([batch]) for batch in batches if len(batch))
-    if verify and partition and not definition.by:
+    if verify and not definition.by and TaskContext.get().partitionId():
         if next(tables, None) is None:
             return
         raise InputError("rows without keys belong together, but they are in several partitions; coalesce(1) them")

@@ -37,9 +37,24 @@ def plan_on_spark(definition: Definition, df: Any, **options: Any) -> Any:
 def _check(df: Any, options: dict[str, Any]) -> None:
     taken, others = (_STREAM, _BATCH) if df.isStreaming else (_BATCH, _STREAM)
     here = "a stream" if df.isStreaming else "a batch DataFrame"
-    for name in options:
+    for name, value in options.items():
+        if name == "late" and df.isStreaming:
+            raise SlidewiseError(_late(value))
         if name in others:
             raise SlidewiseError(f"{name}= is not for {here}, which takes {', '.join(f'{one}=' for one in taken)}")
         if name not in taken:
             hint = did_you_mean(name, taken)
             raise SlidewiseError(f"{name}= is not known; {here} takes {', '.join(f'{one}=' for one in taken)}{hint}")
+
+
+def _late(policy: Any) -> str:
+    """Why a stream takes no policy for late rows."""
+    instead = (
+        "on a stream the delay in withWatermark says how late a row may be: rows wait for it, so give a longer one"
+    )
+    if policy == "revise":
+        return (
+            f"late='revise' is for live(), since a row that has left a stream cannot be told from its correction; "
+            f"{instead}, or collect the stream's rows in foreachBatch and push them into live(late='revise')"
+        )
+    return f"late= is for live(); {instead}"

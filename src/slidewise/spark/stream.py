@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from datetime import timedelta
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from slidewise.spark.batch import answer_types, check, numbered_schema, one_zero
 from slidewise.spark.carrying import numbered
 from slidewise.spark.packing import DATA, DROPPED, ROWS, SHARD
 from slidewise.spark.shard import Terms
+from slidewise.spark.workers import processor, task
 from slidewise.windows import Duration
 
 SHARDS = 16
@@ -60,16 +60,16 @@ def over_stream(
     terms = Terms(definition, _fingerprint(definition, df.schema, shards, forget), kinds, forget)
     keys = [one_zero(df, name) for name in definition.by]
     hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(names))
-    blobs = hashed.mapInArrow(_task("packed", shards), f"{SHARD} int, {DATA} binary")
+    blobs = hashed.mapInArrow(task("packing", "packed", shards), f"{SHARD} int, {DATA} binary")
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=_processor(terms, names),
+        statefulProcessor=processor(terms, names),
         outputStructType=f"{DATA} binary, {ROWS} long, {DROPPED} long",
         outputMode="Append",
         timeMode="EventTime",
     )
     counts = [F.sum(name).alias(label) for name, label in ((ROWS, "answered"), (DROPPED, "dropped"))]
     new = numbered_schema(schema)
-    rows = answered.observe(metrics, *counts).mapInArrow(_task("unpacked", new.names), new)
+    rows = answered.observe(metrics, *counts).mapInArrow(task("packing", "unpacked", new.names), new)
     return rows.toDF(*schema.names)
 
 
@@ -146,63 +146,3 @@ def _fingerprint(definition: Definition, schema: Any, shards: int, forget_after:
     columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     said = repr((definition.fingerprint(), columns, shards, forget_after))
     return blake2b(said.encode(), digest_size=16).hexdigest()
-
-
-_IMPORTS = """
-def worker():
-    try:
-        import slidewise.spark.working as working
-    except ImportError as error:
-        raise RuntimeError(
-            f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON, or "
-            "spark.pyspark.python, to the Python that has it"
-        ) from error
-    return working
-"""
-
-_TASK = """
-def task(batches):
-    yield from worker().run(payload, batches)
-"""
-
-_PROCESSOR = """
-from pyspark.sql.streaming import StatefulProcessor
-
-class Processor(StatefulProcessor):
-    def init(self, handle):
-        self.handle = handle
-        self.pages = handle.getMapState("pages", "number bigint", "page binary")
-        self.working = None
-
-    def go(self, key, rows, timer_values, fired):
-        if self.working is None:
-            self.working = worker().Working(payload, self.handle, self.pages)
-        yield from self.working.call(key[0], rows, timer_values.getCurrentWatermarkInMs(), fired)
-
-    def handleInputRows(self, key, rows, timerValues):
-        yield from self.go(key, rows, timerValues, False)
-
-    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
-        yield from self.go(key, (), timerValues, True)
-
-    def close(self):
-        pass
-"""
-
-
-def _task(function: str, given: Any) -> Callable[[Any], Any]:
-    """What a worker runs. It travels by value, so that a worker without Slidewise can say so."""
-    task: Callable[[Any], Any] = _by_value(_TASK, (function, given))["task"]
-    return task
-
-
-def _processor(terms: Terms, names: list[str]) -> Any:
-    return _by_value(_PROCESSOR, (terms, names))["Processor"]()
-
-
-def _by_value(source: str, given: Any) -> dict[str, Any]:
-    from pyspark import cloudpickle
-
-    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps(given)}
-    exec(compile(_IMPORTS + source, "<slidewise on a worker>", "exec"), namespace)
-    return namespace

@@ -1,8 +1,9 @@
-"""What Spark's workers run for a stream: rows into blobs, a shard's call, blobs into rows."""
+"""What Spark's workers run: functions of record batches, and the calls of a stream's shards."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 from slidewise.errors import SlidewiseError
@@ -13,11 +14,14 @@ from slidewise.spark.shard import Shard
 
 
 def run(payload: bytes, batches: Iterable[Any]) -> Iterator[Any]:
-    """One of the two maps around the state."""
+    """A function of a module of this package over record batches, see `workers.task`."""
     from pyspark import cloudpickle
 
-    function, given = cloudpickle.loads(payload)
-    yield from getattr(packing, function)(given, batches)
+    module, function, given = cloudpickle.loads(payload)
+    try:
+        yield from getattr(import_module(f"slidewise.spark.{module}"), function)(*given, batches)
+    except SlidewiseError as error:  # it says all; the way that led to it is of no use
+        raise error.with_traceback(None) from None
 
 
 class Working:

@@ -4,6 +4,7 @@ from slidewise.swag.amta import Amta
 from slidewise.swag.b_int import BInt
 from slidewise.swag.daba import Daba
 from slidewise.swag.daba_lite import DabaLite
+from slidewise.swag.fiba import Fiba
 from slidewise.swag.flat_fat import FlatFat
 from slidewise.swag.flat_fit import FlatFit
 from slidewise.swag.interface import Swag
@@ -25,6 +26,7 @@ ALGORITHMS: tuple[type[Swag], ...] = (
     FlatFat,
     BInt,
     Amta,
+    Fiba,
     SlickDeque,
 )
 
@@ -34,6 +36,7 @@ __all__ = [
     "BInt",
     "Daba",
     "DabaLite",
+    "Fiba",
     "FlatFat",
     "FlatFit",
     "Recalc",

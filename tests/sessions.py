@@ -1,0 +1,32 @@
+"""A Spark session for tests: on this machine alone, and quick to start rather than quick in the long run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+# Tests end before Java's second compiler has paid for itself.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": JAVA,
+}
+
+
+def session(more: dict[str, str]) -> Any:
+    """The session of this process, on two cores, with these settings and some more."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder: Any = SparkSession.builder
+    builder = builder.master("local[2]").appName("slidewise tests")
+    for name, value in {**SETTINGS, **more}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
