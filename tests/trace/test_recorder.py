@@ -182,3 +182,17 @@ def test_nothing_is_paid_where_nothing_is_traced() -> None:
     code = "import sys, slidewise, slidewise.swag; print([name for name in sys.modules if 'trace' in name])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "slidewise" not in found.stdout
+
+
+def test_late_rows_find_their_place_in_fiba() -> None:
+    steps = record("fiba", "insert 1@1 4@9 3@5 2@2 5@7; evict 2", "concat")["recordings"][0]["steps"]
+    assert [step["answer"] for step in steps[1:]] == ["a", "ab", "acb", "adcb", "adceb", "dceb", "ceb"]
+    [root] = [node for node in steps[5]["shape"]["nodes"] if node["parent"] is None]
+    assert [cell["text"] for cell in root["cells"]] == ["c"]
+    assert [one["text"] for one in steps[5]["shape"]["extra"]] == ["ad", "ceb"]
+    assert steps[5]["partial"]["rows"] == [[0, 0], [3, 3], [2, 2], [4, 4], [1, 1]]
+
+
+def test_rows_with_and_without_times_do_not_mix() -> None:
+    with pytest.raises(TraceError, match=r"line 1, column 10: 5 cannot be inserted: the 1 rows .* have no times"):
+        record("fiba", "insert 4 5@3")

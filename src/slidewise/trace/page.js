@@ -28,7 +28,7 @@ const recordingOf = (algorithm) => served().find((one) => one.algorithm === algo
 function partials(shape) {
   const nodes = shape.nodes || [];
   const held = (shape.cells || []).flatMap((cell) => cell.fields);
-  return [...held, ...nodes.flatMap((node) => node.cells || [node]), ...shape.extra];
+  return [...held, ...nodes.flatMap((node) => [node, ...(node.cells || [])]), ...shape.extra];
 }
 
 // What is the same for all steps of a recording: the size of a cell, and that of the stage.
@@ -89,9 +89,7 @@ function layout(recording, step) {
   }
   const gap = Math.max(size.wide + 8, 76);
   step.shape.extra.forEach((held, i) => {
-    const idle = !held.text || held.rule === "idle";
-    const part = idle ? "none" : held.name === "aggRA" ? "R" : /^(left|right|suffix|prefix)/.test(held.name) ? "F" : "B";
-    put(`x${held.name}`, LEFT + i * gap, size.extraTop + 18, part, held);
+    put(`x${held.name}`, LEFT + i * gap, size.extraTop + 18, held.part, held);
     names.push({ text: held.name, x: LEFT + i * gap + size.wide / 2, y: size.extraTop + 9 });
   });
   const pointers = {};

@@ -7,7 +7,7 @@ from typing import Any
 from slidewise.swag import Daba, DabaLite, TwoStacks, TwoStacksLite
 from slidewise.swag.deque import walk
 from slidewise.swag.sublists import Pointers, cases
-from slidewise.trace.view import Shape, View, cell, partial, queue
+from slidewise.trace.view import Shape, View, beside, cell, partial, queue
 from slidewise.trace.watching import Watched
 
 VAL = "val: v_i, the lifted row itself"
@@ -45,7 +45,7 @@ def _two_stacks_lite(swag: Any, watched: Watched) -> Shape:
     for p, slot in enumerate(walk(swag._cF, F, E), F):
         part = "F" if p < B else "B"
         cells.append(cell(p - F, part, partial(watched, slot, part), coin=part == "B"))
-    return queue(cells, {"F": 0, "B": B - F, "E": E - F}, [partial(watched, swag.aggB, "aggB", "aggB")])
+    return queue(cells, {"F": 0, "B": B - F, "E": E - F}, [beside(watched, swag.aggB, "aggB", "aggB", "B")])
 
 
 def part_of(p: int, pointers: Pointers) -> str:
@@ -75,8 +75,9 @@ def _daba_lite(swag: Any, watched: Watched) -> Shape:
     for p, slot in enumerate(walk(swag._cF, pointers.F, pointers.E), pointers.F):
         part = part_of(p, pointers)
         cells.append(cell(p - pointers.F, part, partial(watched, slot, part)))
-    ra = partial(watched, swag.aggRA, "aggRA" if pointers.L != pointers.R else "idle", "aggRA")
-    return queue(cells, _relative(pointers), [ra, partial(watched, swag.aggB, "aggB", "aggB")])
+    rule, part = ("aggRA", "R") if pointers.L != pointers.R else ("idle", "none")
+    ra = beside(watched, swag.aggRA, rule, "aggRA", part)
+    return queue(cells, _relative(pointers), [ra, beside(watched, swag.aggB, "aggB", "aggB", "B")])
 
 
 def _stacks_went(operation: str, before: int, after: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slidewise.swag import FlatFit, Recalc, SlickDeque, SubtractOnEvict
-from slidewise.trace.view import Shape, View, cell, partial, queue
+from slidewise.trace.view import Shape, View, beside, cell, partial, queue
 from slidewise.trace.watching import Watched
 
 ROW = "holds v_i, its own row"
@@ -17,7 +17,7 @@ def _recalc(swag: Any, watched: Watched) -> Shape:
 
 
 def _subtract_on_evict(swag: Any, watched: Watched) -> Shape:
-    return {**_recalc(swag, watched), "extra": [partial(watched, swag._total, "total", "total")]}
+    return {**_recalc(swag, watched), "extra": [beside(watched, swag._total, "total", "total", "F")]}
 
 
 def _flat_fit(swag: Any, watched: Watched) -> Shape:

@@ -156,9 +156,8 @@ class _Panel:
             held = next((one for one in step["shape"]["extra"] if one["name"] == name), None)
             if held is not None and step["window"]:
                 x = self.extra_at + i * (self.each + 12)
-                part = "none" if not held["text"] or held["rule"] == "idle" else "R" if name == "aggRA" else "B"
                 says = cell_says(held, step, self.recording)
-                yield Box(x, middle - CELL / 2, self.each, CELL, part, held["text"] or "–", says)
+                yield Box(x, middle - CELL / 2, self.each, CELL, held["part"], held["text"] or "–", says)
         yield Words(self.says_at, middle, _did(step), tone="soft", size=12.0)
         yield from self._pointers(step, y + body + 9)
 
@@ -230,7 +229,7 @@ def _texts(shape: dict[str, Any]) -> Iterator[str]:
     for cell in shape.get("cells", ()):
         yield from (held["text"] for held in cell["fields"])
     for node in shape.get("nodes", ()):
-        yield from (held["text"] for held in node.get("cells", [node]))
+        yield from (held["text"] for held in (node, *node.get("cells", ())))
     yield from (held["text"] for held in shape["extra"])
 
 

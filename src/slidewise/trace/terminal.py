@@ -74,7 +74,8 @@ class _Printer:
                 first, stop = max(begin, start), min(end, start + per_line - 1)
                 if first <= stop:
                     text.append(" " * (MARGIN + (first - start) * each - len(text)))
-                    text.append(content.center((stop - first + 1) * each - 1), style=style)
+                    width = (stop - first + 1) * each - 1
+                    text.append("─" * each if content == "─" else content.center(width), style=style)
             if len(text) > MARGIN:
                 self.put(text)
 
@@ -166,7 +167,7 @@ def _tree_lines(shape: dict[str, Any]) -> Iterable[tuple[str, Line]]:
             places = [cell["at"] for cell in node["cells"]]
             for cell in node["cells"]:
                 line.append((cell["at"], cell["at"], cell["text"], STYLES[cell["part"]]))
-            line += [(gap, gap, "─" * 3, "") for gap in range(places[0], places[-1]) if gap not in places]
+            line += [(gap, gap, "─", "") for gap in range(places[0], places[-1]) if gap not in places]
         if above:
             yield "", sorted(above)
         yield f"level {level}", sorted(line)
@@ -179,7 +180,7 @@ def _cell_width(recording: Recording) -> int:
         shape = step["shape"]
         texts = [field["text"] for cell in shape.get("cells", []) for field in cell["fields"]]
         for node in shape.get("nodes", []):
-            texts += [cell["text"] for cell in node.get("cells", [])] or [node["text"]]
+            texts += [node["text"], *(cell["text"] for cell in node.get("cells", []))]
         if step["window"]:
             marks = [names for _, line in _lines(step, recording) for *_, names, style in line if style == "bold"]
             widest = max(widest, *map(len, [*texts, *marks, ""]))

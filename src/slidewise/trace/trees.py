@@ -7,7 +7,7 @@ from typing import Any
 
 from slidewise.swag import Amta, BInt, FlatFat
 from slidewise.swag.flat_fat import EMPTY
-from slidewise.trace.view import Shape, View, partial
+from slidewise.trace.view import Shape, View, beside, partial
 from slidewise.trace.watching import Watched
 
 Nodes = list[dict[str, Any]]
@@ -76,7 +76,7 @@ def _amta(swag: Any, watched: Watched) -> Shape:
     for side, spines in (("left", swag._left[::-1]), ("right", swag._right)):
         for spine in spines:
             nodes += below(spine.tree, first, None)
-            extra.append(partial(watched, spine.agg, side, f"{side} {first}"))
+            extra.append(beside(watched, spine.agg, side, f"{side} {first}", "F"))
             first += spine.tree.size
     middle = sum(spine.tree.size for spine in swag._left)
     return tree(nodes, first, {"middle": middle} if first else {}, extra)

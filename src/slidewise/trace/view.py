@@ -44,6 +44,11 @@ def partial(watched: Watched, seen: Seen, rule: str, name: str = "") -> dict[str
     return {"name": name, **watched.partial(seen), "rule": rule}
 
 
+def beside(watched: Watched, seen: Seen, rule: str, name: str, part: str) -> dict[str, Any]:
+    """A partial that is kept beside the structure; without rows it belongs to no part."""
+    return {**partial(watched, seen, rule, name), "part": part if seen.rows else "none"}
+
+
 def cell(at: int, part: str, *fields: dict[str, Any], coin: bool = False) -> dict[str, Any]:
     """A slot of a queue: its place from the window's start, its sublist, and what it holds from top to bottom."""
     found = {"at": at, "part": part, "fields": list(fields)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slidewise.errors import did_you_mean
-from slidewise.trace import papers, peers, trees
+from slidewise.trace import finger, papers, peers, trees
 from slidewise.trace.operations import TraceError
 from slidewise.trace.view import View
 
@@ -17,6 +17,7 @@ VIEWS: dict[str, View] = {
         trees.FLAT_FAT,
         trees.B_INT,
         trees.AMTA,
+        finger.FIBA,
         peers.FLAT_FIT,
         peers.SLICK_DEQUE,
         peers.SUBTRACT_ON_EVICT,
