@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -120,3 +121,13 @@ def test_files_are_written_together(tmp_path: Path, capsys: pytest.CaptureFixtur
     paths = [str(tmp_path / name) for name in ("a.json", "a.svg")]
     assert main(["trace", "daba", "insert 4", "--json", paths[0], "--svg", paths[1]]) == 0
     assert capsys.readouterr().out == "".join(f"wrote {path}\n" for path in paths)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/traces.md"])
+def test_the_figures_in_the_docs_are_those_that_their_commands_make(page: str) -> None:
+    root = Path(__file__).parents[2]
+    commands = re.findall(r'slidewise trace (\S+) --operator (\S+) "(.*)" --svg (\S+)', (root / page).read_text())
+    assert commands
+    for algorithm, operator, operations, file in commands:
+        assert (root / file).read_text() == to_svg(record(algorithm, operations, operator)), f"make {file} again"
+        assert f"]({Path(file).relative_to(Path(page).parent)})" in (root / page).read_text()

@@ -31,7 +31,7 @@ def notation(operator: Operator) -> Callable[[Any], str]:
     return lambda state: written(state if isinstance(state, (int, float, str)) else operator.lower(state))
 
 
-def written(value: Any) -> str:
+def written(value: Any, longest: int = LONGEST) -> str:
     """A value, an answer or a state: numbers with six digits, anything long cut short.
 
     >>> written(1 / 3), written(None), written(list(range(9)))
@@ -40,7 +40,7 @@ def written(value: Any) -> str:
     if value is None:
         return ""
     text = _number(value) if isinstance(value, (int, float)) else str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def letter(row: int) -> str:

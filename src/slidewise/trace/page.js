@@ -10,7 +10,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const HIGH = 34, COIN = 16, LEVEL = 26, LEFT = 58;
 const PLAY = "M4 2.5v11L13 8z", PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
 
-const state = { step: 0, operator: recordings[0].operator, algorithms: [], two: false, timer: null };
+const state = { step: 0, operator: recordings[0].operator, algorithms: [], two: false, timer: null, address: null };
 
 function element(name, attributes = {}, ...children) {
   const made = name.startsWith("svg:") ? document.createElementNS(SVG, name.slice(4)) : document.createElement(name);
@@ -135,8 +135,12 @@ class Panel {
     const step = (this.step = recording.steps[state.step]);
     this.say(step);
     const laid = layout(recording, step);
-    this.svg.setAttribute("width", laid.size.width);
-    this.svg.setAttribute("height", laid.size.height);
+    // A structure that is a little too wide is drawn smaller, but on a phone it is scrolled.
+    const room = innerWidth > 640 ? this.stage.clientWidth / laid.size.width : 1;
+    const scale = Math.max(0.75, Math.min(1, room));
+    this.svg.setAttribute("width", laid.size.width * scale);
+    this.svg.setAttribute("height", laid.size.height * scale);
+    this.svg.setAttribute("viewBox", `0 0 ${laid.size.width} ${laid.size.height}`);
     this.background(laid, step);
     this.cells(laid);
     const still = this.held && this.kept.get(this.held);
@@ -262,36 +266,46 @@ class Panel {
 
 // ---- the bars ------------------------------------------------------------------------------------------------
 
+const charts = { of: [], room: 0, wide: 0 };
+
 function bars() {
-  const shown = panels().map((panel) => panel.recording);
-  const most = Math.max(1, ...shown.flatMap((one) => one.steps.map((step) => step.calls.length + step.query.length)));
-  const wide = Math.max(9, Math.min(34, Math.floor((byId("bars").clientWidth - 40) / (last + 1)))), high = 90;
-  const charts = shown.map((recording) => {
-    const width = 34 + (last + 1) * wide;
-    const svg = element("svg:svg", { width, height: high + 22, role: "img" });
-    svg.setAttribute("aria-label", `Calls of combine by ${recording.class}`);
-    svg.append(element("svg:text", { x: 0, y: 12 }, most), element("svg:text", { x: 0, y: high + 4 }, 0));
-    recording.steps.forEach((step, i) => {
-      const x = 26 + i * wide, calls = step.calls.length, asked = step.query.length;
-      const tall = (count) => (count / most) * (high - 6);
-      const bar = element("svg:g", { class: i === state.step ? "bar now" : "bar", "data-step": i },
-        element("svg:title", {}, `(${step.label}) ${plural(calls, "call")}, and ${asked} for the query`),
-        element("svg:rect", { class: "hit", x, y: 0, width: wide, height: high }),
-        element("svg:rect", { class: "step", x: x + 1, y: high - tall(calls), width: wide - 2, height: tall(calls) }),
-        element("svg:rect", { class: "query", x: x + 1, y: high - tall(calls + asked), width: wide - 2, height: tall(asked) }));
-      if (wide >= 14 || i % 5 === 0) bar.append(element("svg:text", { x: x + wide / 2, y: high + 14, "text-anchor": "middle" }, step.label));
-      bar.addEventListener("click", () => go(i));
-      svg.append(bar);
-    });
-    const worst = Math.max(...recording.steps.map((step) => step.calls.length));
-    const name = element("b", {}, recording.class);
-    return element("figure", { class: "bars" }, element("figcaption", {}, name, `: at most ${plural(worst, "call")} in one step`), svg);
-  });
-  byId("bars").replaceChildren(...charts);
-  for (const chart of charts) {
-    const now = 26 + state.step * wide;
-    if (now + wide > chart.scrollLeft + chart.clientWidth || now < chart.scrollLeft) chart.scrollLeft = now - chart.clientWidth / 2;
+  const shown = panels().map((panel) => panel.recording), room = byId("bars").clientWidth;
+  if (room !== charts.room || shown.length !== charts.of.length || shown.some((one, i) => one !== charts.of[i])) {
+    const most = Math.max(1, ...shown.flatMap((one) => one.steps.map((step) => step.calls.length + step.query.length)));
+    charts.of = shown;
+    charts.room = room;
+    charts.wide = Math.max(9, Math.min(34, Math.floor((room - 40) / (last + 1))));
+    byId("bars").replaceChildren(...shown.map((recording) => chart(recording, most, charts.wide)));
   }
+  for (const figure of byId("bars").children) {
+    figure.querySelector(".now")?.classList.remove("now");
+    figure.querySelectorAll(".bar")[state.step].classList.add("now");
+    const now = 26 + state.step * charts.wide;
+    const seen = now >= figure.scrollLeft && now + charts.wide <= figure.scrollLeft + figure.clientWidth;
+    if (!seen) figure.scrollLeft = now - figure.clientWidth / 2;
+  }
+}
+
+function chart(recording, most, wide) {
+  const high = 90, tall = (count) => (count / most) * (high - 6);
+  const svg = element("svg:svg", { width: 34 + (last + 1) * wide, height: high + 22, role: "img" });
+  svg.setAttribute("aria-label", `Calls of combine by ${recording.class}`);
+  svg.append(element("svg:text", { x: 0, y: 12 }, most), element("svg:text", { x: 0, y: high + 4 }, 0));
+  recording.steps.forEach((step, i) => {
+    const x = 26 + i * wide, calls = step.calls.length, asked = step.query.length;
+    const bar = element("svg:g", { class: "bar", "data-step": i },
+      element("svg:title", {}, `(${step.label}) ${plural(calls, "call")}, and ${asked} for the query`),
+      element("svg:rect", { class: "hit", x, y: 0, width: wide, height: high }),
+      element("svg:rect", { class: "step", x: x + 1, y: high - tall(calls), width: wide - 2, height: tall(calls) }),
+      element("svg:rect", { class: "query", x: x + 1, y: high - tall(calls + asked), width: wide - 2, height: tall(asked) }));
+    const named = wide >= 14 || i % 5 === 0;
+    if (named) bar.append(element("svg:text", { x: x + wide / 2, y: high + 14, "text-anchor": "middle" }, step.label));
+    bar.addEventListener("click", () => move(i));
+    svg.append(bar);
+  });
+  const worst = Math.max(...recording.steps.map((step) => step.calls.length));
+  const caption = element("figcaption", {}, element("b", {}, recording.class), `: at most ${plural(worst, "call")} in one step`);
+  return element("figure", { class: "bars" }, caption, svg);
 }
 
 // ---- the whole page ------------------------------------------------------------------------------------------
@@ -325,7 +339,8 @@ function draw() {
 function go(step) {
   state.step = Math.max(0, Math.min(last, step));
   draw();
-  history.replaceState(null, "", `#step=${state.step}`);
+  clearTimeout(state.address);
+  state.address = setTimeout(() => history.replaceState(null, "", `#step=${state.step}`), 300); // browsers ration this
   if (state.timer === null) byId("said").textContent = both[0].facts.textContent;
 }
 
@@ -357,7 +372,7 @@ byId("pace").addEventListener("change", () => { if (state.timer !== null) play()
 byId("slider").addEventListener("input", () => move(Number(byId("slider").value)));
 byId("operator").addEventListener("change", () => { state.operator = byId("operator").value; draw(); });
 byId("compare").addEventListener("change", () => { state.two = byId("compare").checked; draw(); });
-addEventListener("resize", bars);
+addEventListener("resize", draw);
 addEventListener("hashchange", () => go(stepOfAddress()));
 addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input")) return;

@@ -106,7 +106,7 @@ class _Recorder:
             "cases": list(cases),
             "calls": [self._call(call) for call in calls],
             "query": [self._call(call) for call in asked],
-            "answer": written(answer),
+            "answer": written(answer, longest=24),
             "partial": self.watched.partial(whole),
             "first": self.evicted,
             "window": [{"row": row.number, "value": repr(row)} for row in rows],
