@@ -190,6 +190,7 @@ def test_late_rows_find_their_place_in_fiba() -> None:
     [root] = [node for node in steps[5]["shape"]["nodes"] if node["parent"] is None]
     assert [cell["text"] for cell in root["cells"]] == ["c"]
     assert [one["text"] for one in steps[5]["shape"]["extra"]] == ["ad", "ceb"]
+    assert steps[5]["operation"] == {"name": "insert", "row": 4, "value": "e@7"}
     assert steps[5]["partial"]["rows"] == [[0, 0], [3, 3], [2, 2], [4, 4], [1, 1]]
 
 

@@ -133,10 +133,11 @@ class _Recorder:
             raise TraceError(f"{where}{row!r} cannot be inserted: {error}") from None
         if time is None:
             time = self.window[-1][0] if self.window else 0.0
+        shown = repr(row) if operation.time is None else f"{row!r}@{operation.time:g}"
         at = sum(other <= time for other, _ in self.window)
         self.window.insert(at, (time, row))
         self.inserted += 1
-        return {"name": "insert", "row": row.number, "value": repr(row)}
+        return {"name": "insert", "row": row.number, "value": shown}
 
     def _arguments(self, operation: Operation) -> tuple[Any, ...]:
         """A row's arguments; concat has a letter for each number, as the paper's second column of figures."""
