@@ -71,6 +71,9 @@ def test_no_line_is_too_long(name: str, width: int) -> None:
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert sum(line.startswith("(") for line in lines) == 61
+    steps = "\n".join(lines).split("\n\n")[1:-1]
+    for line in (line for step in steps for line in step.splitlines()):
+        assert re.match(r"\([A-Z]+\) | {8}| *[a-z]+( \d)?  ", line), f"a line that was cut: {line!r}"
 
 
 def test_without_unicode() -> None:

@@ -37,7 +37,7 @@ class _Printer:
             self.recording(recording, trace["operations"])
 
     def recording(self, recording: Recording, operations: str) -> None:
-        self.line(f"{recording['class']} with {recording['operator']}: {operations}", "bold")
+        self.paragraph(f"{recording['class']} with {recording['operator']}: {operations}", 4, "bold")
         self.width = _cell_width(recording)
         for step in recording["steps"]:
             self.line("")
@@ -48,14 +48,15 @@ class _Printer:
     def step(self, step: dict[str, Any], recording: Recording) -> None:
         operation = step["operation"]
         done = "empty" if operation is None else f"{operation['name']} {operation['value']}"
-        head = Text(f"({step['label']}) {done:<12} ", style="bold")
-        head.append(f"{', '.join(step['cases']):<14} ", style="not bold")
-        head.append(f"combine {len(step['calls'])}, query {len(step['query'])}", style="not bold dim")
         whole = f" of {step['partial']['text']}" if step["partial"]["text"] not in ("", step["answer"]) else ""
-        head.append(f"  answer {step['answer'] or '-'}{whole}", style="not bold")
-        self.put(head)
-        for name, line in _lines(step, recording):
-            self.cells(name, line)
+        self.flow(
+            Text(f"({step['label']}) {done:<12} ", style="bold").append(
+                f"{', '.join(step['cases']):<14}", style="not bold"
+            ),
+            Text(f" combine {len(step['calls'])}, query {len(step['query'])}", style="dim"),
+            Text(f"  answer {step['answer'] or '-'}{whole}"),
+        )
+        self.body(list(_lines(step, recording)))
         kept = [f"{one['name']} {one['text'] or '-'}" for one in step["shape"]["extra"]]
         if kept and step["window"]:
             self.wrapped("kept", kept)
@@ -63,21 +64,38 @@ class _Printer:
         if calls:
             self.wrapped("calls", calls)
 
-    def cells(self, name: str, line: Line) -> None:
-        """One line of cells; what does not fit goes onto further lines, cut between cells."""
-        each = self.width + 1
-        per_line = max(1, (self.console.width - MARGIN) // each)
-        last = max((piece[1] for piece in line), default=0)
+    def flow(self, *pieces: Text) -> None:
+        """Pieces on one line, or on further ones where they do not fit."""
+        line = Text()
+        for piece in pieces:
+            if line and len(line) + len(piece) > self.console.width:
+                self.put(line)
+                piece = Text(" " * MARGIN + piece.plain.strip(), style=piece.style)  # noqa: PLW2901
+            else:
+                piece = line + piece  # noqa: PLW2901
+            line = piece
+        self.put(line)
+
+    def body(self, lines: list[tuple[str, Line]]) -> None:
+        """All lines of a step; columns that do not fit go below, again with all lines."""
+        per_line = max(1, (self.console.width - MARGIN) // (self.width + 1))
+        last = max((piece[1] for _, line in lines for piece in line), default=-1)
         for start in range(0, last + 1, per_line):
-            text = Text(f"{name if not start else '':>{MARGIN - 2}}  ")
-            for begin, end, content, style in line:
-                first, stop = max(begin, start), min(end, start + per_line - 1)
-                if first <= stop:
-                    text.append(" " * (MARGIN + (first - start) * each - len(text)))
-                    width = (stop - first + 1) * each - 1
-                    text.append("─" * each if content == "─" else content.center(width), style=style)
-            if len(text) > MARGIN:
-                self.put(text)
+            for name, line in lines:
+                pieces = [piece for piece in line if piece[1] >= start and piece[0] < start + per_line]
+                if pieces:
+                    self.cells(name, pieces, start, start + per_line - 1)
+
+    def cells(self, name: str, pieces: Line, start: int, last: int) -> None:
+        """One line of cells, from one column to another."""
+        each = self.width + 1
+        text = Text(f"{name:>{MARGIN - 2}}  ")
+        for begin, end, content, style in pieces:
+            first, stop = max(begin, start), min(end, last)
+            text.append(" " * (MARGIN + (first - start) * each - len(text)))
+            width = (stop - first + 1) * each - 1
+            text.append("─" * each if content == "─" else content.center(width), style=style)
+        self.put(text)
 
     def wrapped(self, name: str, words: Sequence[str]) -> None:
         """Words behind a name, with a comma between them, on as many lines as they need."""
