@@ -41,6 +41,8 @@ format: $(STAMP)-dev ## Rewrite the code in the project's style
 bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark against other engines (over an hour)
 	@$(PY) benchmarks/per_event.py
 	@$(PY) benchmarks/beyond_fifo.py
+	@$(PY) benchmarks/many_sizes.py
+	@$(PY) benchmarks/gaps.py
 	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/spark_batch.py

@@ -121,11 +121,17 @@ def _live(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     return as_table(definition, table, answers)
 
 
-def _live_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+def _live_shared(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """Batches, with windows that share one structure wherever they can, even where only one asks."""
+    with patch("slidewise.choosing.share_from", lambda _algorithm: 1):
+        return _live_batches(definition, table, spikes=True)
+
+
+def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False) -> pa.Table:
     """Batches of many sizes, through kernels and one by one, with single events between them."""
     choose = random.Random(len(table))
     table_in = in_time_order(definition, table)
-    live = definition.live() if definition.on is None else definition.live(late="wait:0")
+    live = definition.live(late="error" if definition.on is None else "wait:0", spikes=spikes)
     answers: list[dict[str, Any]] = []
     at = 0
     with (
@@ -194,6 +200,7 @@ LANES: dict[str, Callable[[sw.Sliding, pa.Table], pa.Table]] = {
     "polars": _polars,
     "live": _live,
     "live batches": _live_batches,
+    "live, shared": _live_shared,
     "revised": _revised,
     "sorted batches": _sorted_batches,
 }

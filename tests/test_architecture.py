@@ -26,6 +26,7 @@ ORDER = [
         "rolling",
         "compiling",
         "written",
+        "explaining",
         "choosing",
     ),
     *("definition", "kernels", "swag", "operators", "windows", "errors"),

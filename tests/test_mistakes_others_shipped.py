@@ -9,7 +9,7 @@ import pytest
 from support import PATTERNS, serving
 
 import slidewise as sw
-from slidewise.swag import Swag
+from slidewise.swag import LastRows, Swag
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -72,3 +72,39 @@ def test_a_tree_that_rebalances_refreshes_its_aggregates(min_arity: int) -> None
         window._check()
         assert window.query() == sum(e for _, e in held)
         assert window.range_query(300, 800) == sum(e for t, e in held if 300 <= t <= 800)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_max_has_to_fall_again_in_every_size(pattern: str) -> None:
+    """Tests that feed rising values only never see max fall; nor do they in a structure that several sizes share."""
+    values = [PATTERNS[pattern](i) for i in range(200)]
+    sizes = [1, 2, 9, 10, 30]
+    shared: list[LastRows] = [sw.SlideSide(sw.max, sizes), sw.FlatFit(sw.max), sw.BInt(sw.max), sw.Fiba(sw.max)]
+    for i, value in enumerate(values):
+        for window in shared:
+            window.insert(value)
+            if len(window) > 30:
+                window.evict()
+            for k in sizes:
+                assert window.query_last(k) == max(values[max(0, i + 1 - k) : i + 1]), (window, k)
+
+
+def test_a_late_input_is_counted_and_never_folded_in() -> None:
+    """Rows that are too late for the window are lost or folded in elsewhere; here they are left out and counted."""
+    window = sw.Merged(sw.sum, ["fast", "slow"], last=10)
+    window.insert("fast", 100, 1)
+    window.insert("slow", 5, 1000)
+    assert (window.query(), window.late) == (1, 1)
+    window.insert("slow", 95, 1)
+    assert (window.query(), window.late) == (2, 1)
+
+
+def test_a_merged_window_that_was_empty_starts_afresh() -> None:
+    """A frame that became empty and then filled again kept stale state elsewhere (datafusion#24184)."""
+    window = sw.Merged(sw.max, 2, last=10)
+    for start in (0, 1_000, 2_000):
+        window.insert(0, start, 1000 - start)
+        window.insert(1, start + 1, -start)
+        assert window.query() == 1000 - start
+        window.advance(start + 500)
+        assert (window.query(), len(window)) == (sw.max.lower(sw.max.identity), 0)

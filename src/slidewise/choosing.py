@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.swag import DabaLite, SlickDeque, SubtractOnEvict
+from slidewise.swag import Amta, DabaLite, Fiba, FlatFit, SlickDeque, SlideSide, SubtractOnEvict
 from slidewise.swag.interface import Swag
 from slidewise.windows import Window
 
@@ -33,20 +33,99 @@ class Choice:
         return "running state" if self.algorithm is None else self.algorithm.__name__
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
+    """What is known about a window and its rows."""
+
     operator: Operator
     window: Window | None
     integers: bool
     spikes: bool
+    late: bool
+    windows: int
+    gaps: str | None
 
 
-# The first rule that holds decides.
-_RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
-    (
+class Rule(NamedTuple):
+    """A question about what is asked, how to say yes to it, and the choice then."""
+
+    question: str
+    said: str
+    holds: Callable[[Asked], bool]
+    choice: Choice
+
+
+def _shares(asked: Asked) -> bool:
+    """Whether windows had better share one structure: there are enough of them, for what each by itself would have."""
+    if asked.windows == 1 or not asked.spikes:
+        return False
+    alone = _chosen(asked._replace(windows=1, gaps=None)).algorithm
+    return asked.windows >= share_from(alone)
+
+
+DEFAULT = Choice(
+    DabaLite,
+    "it serves every operator, and no event ever waits for others",
+    "3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average",
+    "n + 2",
+)
+
+# The first rule that holds decides; DEFAULT where none does. docs/draw_choosing.py draws them.
+RULES: list[Rule] = [
+    Rule(
+        "Does the window hold everything so far?",
+        'over("all")',
         lambda asked: asked.window is not None and asked.window.rows is None and asked.window.last is None,
         Choice(None, "nothing ever leaves the window, so one state takes in each event", "1", "1"),
     ),
-    (
+    Rule(
+        "May rows come late, by any distance?",
+        "late=True",
+        lambda asked: asked.late,
+        Choice(
+            Fiba,
+            "rows go to where their times belong, at a cost that grows only with how late they are",
+            "5 on average for rows in order, O(log d) for one that is d rows late",
+            "less than 2n",
+        ),
+    ),
+    Rule(
+        "Many windows of this operator, by rows, and rare spikes do no harm?",
+        "over(rows=n), windows=q, spikes=True",
+        lambda asked: _shares(asked) and asked.window is not None and asked.window.rows is not None,
+        Choice(
+            SlideSide,
+            "windows of near sizes share one scan; "
+            "one event may take n calls, and you said that such spikes do no harm",
+            "1 for each answer, 2 to 5 on average for each group of near sizes; n at worst",
+            "2n",
+        ),
+    ),
+    Rule(
+        "Many windows of this operator, by time, and rare spikes do no harm?",
+        "windows=q, spikes=True",
+        _shares,
+        Choice(
+            FlatFit,
+            "windows share one structure, whatever their lengths; "
+            "one event may take n calls, and you said that such spikes do no harm",
+            "1 to 3 on average for each window, n at worst",
+            "n",
+        ),
+    ),
+    Rule(
+        "May very many rows leave at once, after a long gap in time?",
+        'gaps="long"',
+        lambda asked: asked.gaps == "long",
+        Choice(
+            Amta,
+            "rows that leave together leave as whole trees, however many they are",
+            "log n + 1 at most for the row that comes, 2 log n for all that leave, 1 for the answer; 4 on average",
+            "about 2n",
+        ),
+    ),
+    Rule(
+        "Has the operator an exact inverse for these values?",
+        "sw.count, or sw.sum with integers=True",
         lambda asked: asked.operator.inverse is not None and (asked.operator.invertible_if is None or asked.integers),
         Choice(
             SubtractOnEvict,
@@ -55,7 +134,9 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
             "n + 1",
         ),
     ),
-    (
+    Rule(
+        "Does it keep one of its two arguments, and do rare spikes do no harm?",
+        "sw.max, sw.min, ... with spikes=True",
         lambda asked: asked.operator.selective and asked.spikes,
         Choice(
             SlickDeque,
@@ -65,31 +146,36 @@ _RULES: list[tuple[Callable[[_Asked], bool], Choice]] = [
             "n at most",
         ),
     ),
-    (
-        lambda _asked: True,
-        Choice(
-            DabaLite,
-            "it serves every operator, and no event ever waits for others",
-            "3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average",
-            "n + 2",
-        ),
-    ),
 ]
 
 
 def choose(
-    operator: Operator | Aggregate, window: Window | None = None, *, integers: bool = False, spikes: bool = False
+    operator: Operator | Aggregate,
+    window: Window | None = None,
+    *,
+    integers: bool = False,
+    spikes: bool = False,
+    late: bool = False,
+    windows: int = 1,
+    gaps: str | None = None,
 ) -> Choice:
     """The algorithm for an operator over a window, or for an aggregate, one event at a time.
 
     `integers` says that all values are whole numbers, so that a sum can be taken apart again exactly. `spikes` says
-    that a rare slow event does no harm, which lets in algorithms that are constant on average only.
+    that a rare slow event does no harm, which lets in algorithms that are constant on average only. `late` says that
+    rows may come late by any distance; where there is a bound, let them wait instead, as `live(late="wait:10s")` does.
+    `windows` is over how many windows, of different sizes, this operator is asked for. `gaps="long"` says that time may
+    stand still and then jump, so that very many rows leave at once, and that this event must not be slow either.
 
     >>> import slidewise as sw
     >>> sw.choose(sw.max).name, sw.choose(sw.max, spikes=True).name, sw.choose(sw.sum, integers=True).name
     ('DabaLite', 'SlickDeque', 'SubtractOnEvict')
     >>> sw.choose(sw.max("x").over("all")).name
     'running state'
+    >>> sw.choose(sw.mean, late=True).name, sw.choose(sw.mean, gaps="long").name
+    ('Fiba', 'Amta')
+    >>> sw.choose(sw.mean("x").over(rows=1_000), windows=16, spikes=True).name
+    'SlideSide'
     >>> sw.choose(sw.max).calls
     '3 at most for the row that comes, 2 for each that leaves, 1 for the answer; 4 on average'
     """
@@ -98,126 +184,56 @@ def choose(
         operator = operator.operator
     if not isinstance(operator, Operator):
         raise SlidewiseError(f"choose takes an operator, such as sw.choose(sw.max), not {operator!r}")
-    asked = _Asked(operator, window, integers, spikes)
-    return next(choice for holds, choice in _RULES if holds(asked))
+    if not isinstance(windows, int) or isinstance(windows, bool) or windows < 1:
+        raise SlidewiseError(f"windows= is how many windows there are, from 1 on, not {windows!r}")
+    if gaps not in (None, "long"):
+        raise SlidewiseError(f"gaps= is 'long' or None, not {gaps!r}")
+    return _chosen(Asked(operator, window, integers, spikes, late, windows, gaps))
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """One column of an explanation."""
-
-    name: str
-    aggregate: Aggregate
-    choice: Choice
-    kernel: str
-    bytes_per_state: int | None
-
-    @property
-    def state(self) -> str:
-        """How much state a key needs."""
-        if self.bytes_per_state is None:
-            return f"{self.choice.states} states, whose size is the operator's own ({self.aggregate.operator.state})"
-        window = self.aggregate.window
-        assert window is not None
-        if self.choice.algorithm is None:
-            return _bytes(self.bytes_per_state)
-        if window.rows is not None:
-            return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
-        return f"{self.bytes_per_state + 8} bytes for each row in the window"
+def _chosen(asked: Asked) -> Choice:
+    return next((rule.choice for rule in RULES if rule.holds(asked)), DEFAULT)
 
 
-class Explanation(tuple[Explained, ...]):
-    """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
+# From how many windows of one operator over the same columns on it is cheaper to share one structure than to keep one
+# for each, one event at a time, by the algorithm that each would have: measured by benchmarks/many_sizes.py.
+_SHARE_FROM: dict[type[Swag] | None, int] = {DabaLite: 4, SlickDeque: 8, SubtractOnEvict: 16}
 
-    `spark` is how it runs on the DataFrame that was asked about, or None.
+
+def share_from(algorithm: type[Swag] | None) -> int:
+    """How many windows of an operator it takes for them to share one structure, where spikes do no harm."""
+    return _SHARE_FROM[algorithm]
+
+
+def shared_windows(definition: Definition) -> list[list[str]]:
+    """The names of aggregates that share one structure with others, live and where spikes do no harm.
+
+    They see the same columns and condition, all by rows or all by time, and enough of their windows have an operator in
+    common. Windows that are open on the right are left out, since their rows wait.
     """
-
-    spark: Any = None
-
-    def __repr__(self) -> str:
-        parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
-        for one in self:
-            parts.append(
-                f"{one.name} = {one.aggregate!r}\n"
-                f"    on tables: {one.kernel}\n"
-                f"    live: {one.choice.name}, for {one.choice.why}\n"
-                f"    calls per event: {one.choice.calls}\n"
-                f"    a key's state: {one.state}"
-            )
-        return "\n".join(parts)
-
-    __str__ = __repr__
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for name, aggregate in definition.columns.items():
+        window = aggregate.window
+        assert window is not None
+        if window.closed in ("right", "both") and (window.rows is not None or window.last is not None):
+            key = aggregate.columns, aggregate.condition, window.rows is not None
+            alike.setdefault(key, []).append(name)
+    groups = [_sharing(definition, names) for names in alike.values()]
+    return [names for names in groups if names]
 
 
-def explain(definition: Definition) -> Explanation:
-    """What runs for each column of a definition, and why."""
-    return Explanation(_explained(name, aggregate) for name, aggregate in definition.columns.items())
+def _sharing(definition: Definition, names: list[str]) -> list[str]:
+    """Those of these aggregates whose window is also that of an operator with enough windows."""
+    asked = [(name, definition.columns[name].operator, _width(definition.columns[name])) for name in names]
+    widths = set()
+    for _, operator, width in asked:
+        own = {other for _, one, other in asked if one == operator}
+        if len(own) >= share_from(choose(operator, spikes=True).algorithm):
+            widths.add(width)
+    return [name for name, _, width in asked if width in widths]
 
 
-def _explained(name: str, aggregate: Aggregate) -> Explained:
-    op = aggregate.operator
-    return Explained(name, aggregate, choose(op, aggregate.window), _kernel(aggregate), state_bytes(op))
-
-
-# Passes of their own, by operator, for windows of rows and of time.
-_ROW_PASSES = {
-    **dict.fromkeys(("max", "min"), "block scans in the vector unit"),
-    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    **dict.fromkeys(("variance", "stddev"), "running sums of exact parts, or block scans of double-doubles"),
-}
-_ANY_PASSES = {
-    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    "count": "the difference of the window's two ends",
-    "first": "the row at the window's old end",
-    "last": "the row at the window's young end",
-    "count_distinct": "a count per value, kept as rows come and go",
-    "hyperloglog": "registers that know when they run out",
-    "bloom": "the last row that set each bit of the probe",
-}
-
-
-def _kernel(aggregate: Aggregate) -> str:
-    op, window = aggregate.operator, aggregate.window
+def _width(aggregate: Aggregate) -> tuple[object, ...]:
+    window = aggregate.window
     assert window is not None
-    if not op.builtin:
-        return (
-            "compiled by Numba into a Two-Stacks pass, about 3 calls per row; if it cannot be, DabaLite and a warning"
-        )
-    special = _ROW_PASSES.get(op.name) if window.rows is not None else None
-    special = special or _ANY_PASSES.get(op.name)
-    if op.name in ("collect", "naive_bayes", "countmin"):
-        return "DabaLite, interpreted: its states are Python objects"
-    text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
-    return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
-
-
-_ALSO_TEXT = ("max", "min", "argmax", "argmin", "maxcount", "mincount", "m4")
-
-
-def state_bytes(op: Operator) -> int | None:
-    """The bytes of one partial aggregate over 64-bit numbers; None where it grows, or is a user's own."""
-    if not op.builtin:
-        return None
-    of = op.parameters
-    sketches = {
-        "bloom": lambda: of["bits"] // 8,
-        "countmin": lambda: 8 * of["width"] * of["depth"],
-        "hyperloglog": lambda: 2 ** of["p"],
-    }
-    if op.name in sketches:
-        return int(sketches[op.name]())
-    if op.name == "count":
-        return 8
-    from slidewise.kernels.layouts import builtin_layout
-
-    kind = "bool" if op.name.startswith("bool_") else "float64"
-    layout = builtin_layout(op.name, (kind,) * int(op.arity()[0] or 1))
-    return None if layout is None else sum(1 if field == "bool" else 8 for field in layout.fields)
-
-
-def _bytes(count: int) -> str:
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1_000:
-            return f"{count:.3g} {unit}"
-        count = count / 1_000  # type: ignore[assignment]
-    return f"{count:.3g} GB"
+    return window.rows, window.last, window.closed

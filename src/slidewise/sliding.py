@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from slidewise.choosing import Explanation, explain
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
+from slidewise.explaining import Explanation, explain
 from slidewise.written import arguments_of, from_toml_text, to_dict, to_toml
 
 if TYPE_CHECKING:

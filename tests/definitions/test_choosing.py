@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import runpy
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from support import Counter
 
 import slidewise as sw
+from slidewise.choosing import DEFAULT, RULES
 from slidewise.swag.interface import Swag
 from slidewise.windows import Window
 
@@ -31,6 +37,23 @@ inverted = sw.operator(name="inverted", identity=0, combine=lambda a, b: a + b, 
         (inverted, None, {}, sw.SubtractOnEvict),
         (sw.max, Window.of("all"), {}, None),
         (sw.count, Window.of("all"), {"spikes": True}, None),
+        (sw.count, Window.of("all"), {"late": True, "gaps": "long"}, None),
+        (sw.max, None, {"late": True}, sw.Fiba),
+        (sw.count, None, {"late": True, "gaps": "long", "windows": 99, "spikes": True}, sw.Fiba),
+        (sw.max, None, {"gaps": "long"}, sw.Amta),
+        (sw.count, None, {"gaps": "long"}, sw.Amta),
+        (sw.max, None, {"gaps": "long", "spikes": True}, sw.Amta),
+        (own, Window.of("5s"), {"windows": 4, "spikes": True}, sw.FlatFit),
+        (own, None, {"windows": 4, "spikes": True, "gaps": "long"}, sw.FlatFit),
+        (own, Window.of(rows=9), {"windows": 4, "spikes": True}, sw.SlideSide),
+        (own, Window.of(rows=9), {"windows": 4}, sw.DabaLite),
+        (own, Window.of(rows=9), {"windows": 3, "spikes": True}, sw.DabaLite),
+        (sw.max, None, {"windows": 7, "spikes": True}, sw.SlickDeque),
+        (sw.max, None, {"windows": 8, "spikes": True}, sw.FlatFit),
+        (sw.count, None, {"windows": 15, "spikes": True}, sw.SubtractOnEvict),
+        (sw.count, None, {"windows": 16, "spikes": True}, sw.FlatFit),
+        (sw.sum, None, {"windows": 4, "spikes": True}, sw.FlatFit),
+        (sw.sum, None, {"windows": 4, "spikes": True, "integers": True}, sw.SubtractOnEvict),
     ],
 )
 def test_choices(operator: sw.Operator, window: Window | None, said: Any, algorithm: type[Swag] | None) -> None:
@@ -52,9 +75,63 @@ def test_what_is_chosen_serves_and_can_be_stored(operator: sw.Operator, spikes: 
     assert window._dump() is not None
 
 
-def test_choose_takes_an_operator() -> None:
+def test_choose_says_what_it_takes() -> None:
     with pytest.raises(sw.SlidewiseError, match=r"sw\.choose\(sw\.max\)"):
         sw.choose("max")  # type: ignore[arg-type]
+    with pytest.raises(sw.SlidewiseError, match="gaps= is 'long' or None, not 'short'"):
+        sw.choose(sw.max, gaps="short")
+    for nonsense in (0, -1, 2.0, True):
+        with pytest.raises(sw.SlidewiseError, match="windows= is how many windows there are, from 1 on"):
+            sw.choose(sw.max, windows=nonsense)  # type: ignore[arg-type]
+
+
+def test_every_rule_can_decide() -> None:
+    """No rule stands behind one that always holds first, and every algorithm of the picture is reached."""
+    reached = set()
+    for operator, window, spikes, late, windows, gaps in itertools.product(
+        (sw.max, sw.count, own),
+        (None, Window.of("all"), Window.of(rows=5)),
+        (False, True),
+        (False, True),
+        (1, 16),
+        (None, "long"),
+    ):
+        found = sw.choose(operator, window, spikes=spikes, late=late, windows=windows, gaps=gaps)
+        reached.add(found)
+    assert reached == {rule.choice for rule in RULES} | {DEFAULT}
+    assert len({rule.question for rule in RULES}) == len(RULES)
+
+
+def test_the_bounds_of_a_choice_are_those_that_are_counted() -> None:
+    """What `choose` promises for a long gap, where it is at its worst for others."""
+    chosen = sw.choose(sw.sum, gaps="long").algorithm
+    assert chosen is not None
+    counter = Counter(sw.sum)
+    for algorithm, most in ((chosen, 2 * 15), (sw.DabaLite, 2 * 10_000)):
+        calls = []
+        for slid in (1, 3_000, 9_000):
+            window = sw.Timed(algorithm(counter.operator), last=20_001)
+            for t in range(20_001 + slid):
+                window.insert(t, 1)
+            before = counter.calls
+            window.insert(20_001 + slid + 9_999, 1)
+            calls.append(counter.calls - before)
+            assert window.query() == 10_002
+        assert max(calls) <= most + 15
+        assert algorithm is chosen or max(calls) > 5_000  # which is why
+
+
+def test_the_picture_is_drawn_from_the_rules() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    draw = runpy.run_path(str(docs / "draw_choosing.py"))
+    stored = (docs / "choosing.svg").read_text()
+    assert draw["drawn"]() == stored, "the rules have changed: python docs/draw_choosing.py"
+    root = ElementTree.fromstring(stored)
+    words = " ".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
+    for rule in RULES:
+        for part in (rule.question, rule.said, rule.choice.name):
+            assert part in words
+    assert DEFAULT.name in words
 
 
 def test_explain_says_what_runs_why_and_what_it_costs() -> None:

@@ -77,6 +77,18 @@ CASES = [
         BIG,
     ),
     Case(
+        "the same operators over many windows",
+        sliding(
+            **{f"max_{n}": sw.max("load").over(f"{n}s") for n in (1, 2, 3, 5, 9, 30)},
+            **{f"drop_{n}": longest_drop("load").over(f"{n}s", closed="both") for n in (1, 2, 5, 30)},
+            **{f"rows_{n}": words("tag").over(rows=n) for n in (1, 2, 3, 7, 20)},
+            **{f"at_least_{n}": sw.mean("load").where("ok").over(f"{n}s", at_least=2) for n in (1, 4, 8, 20)},
+            both=sw.mean("load").over("5s", closed="both"),
+            open=sw.max("load").over("5s", closed="neither"),
+        ),
+        BIG,
+    ),
+    Case(
         "everything so far",
         sliding(
             total=sw.sum("load").over("all"),

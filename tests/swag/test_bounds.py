@@ -14,6 +14,7 @@ from support import PATTERNS, SCHEDULES, Counter
 import slidewise as sw
 from slidewise.swag import ALGORITHMS, Swag
 from slidewise.swag.deque import CHUNK
+from slidewise.swag.scans import grouped
 
 
 def log(n: int) -> int:
@@ -59,6 +60,7 @@ BOUNDS: dict[type[Swag], Bound] = {
     sw.Amta: Bound(lambda n: log(n) + 1, lambda n: 2 * log(n), one, lambda n: 2 * n + 2 * log(n) + 2, (3, 1, 1)),
     sw.Fiba: Bound(lambda n: 8 * log(n) + 4, lambda n: 11 * log(n) + 4, one, lambda n: 2 * n, (3, 5, 1)),
     sw.SlickDeque: Bound(lambda n: n, zero, zero, lambda n: n, (2, 0, 0)),
+    sw.SlideSide: Bound(one, lambda n: n, one, lambda n: 2 * n + 1, (2, 0, 1)),
 }
 
 
@@ -226,6 +228,7 @@ def test_bulk_eviction_costs_no_more_than_the_rows_that_stay() -> None:
         sw.Amta: lambda n, k: 2 * log(n),
         sw.Fiba: lambda n, k: 11 * log(n),
         sw.SlickDeque: lambda n, k: 0,
+        sw.SlideSide: lambda n, k: n - k,
     }
     for algorithm, limit in limits.items():
         for slid in (0, 3, 100, 333):
@@ -241,3 +244,71 @@ def test_bulk_eviction_costs_no_more_than_the_rows_that_stay() -> None:
                 allowed = 0 if k == n else limit(n, k)
                 assert counter.calls - before <= allowed, (algorithm.__name__, slid, n, k)
                 assert len(window) == n - k
+
+
+SIZES = {
+    "one": [1000],
+    "two far apart": [2, 1000],
+    "four far apart": [6, 30, 180, 1000],
+    "near": list(range(900, 1000, 7)),
+    "each as much longer": list(range(62, 1000, 62)),
+    "each twice as long": [2**i for i in range(11)],
+    "all": list(range(1, 65)),
+}
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_calls_of_one_structure_for_many_sizes(sizes: list[int]) -> None:
+    """Every size is asked for at every row. What each algorithm pays for a row and a size, at most and on average."""
+    n, rounds = max(sizes), 3 * max(sizes)
+    groups = grouped(sizes)
+    scans = sum(group[-1] / group[0] + 1 for group in groups)
+    insert = {sw.SlideSide: sum(group[-1] for group in groups), sw.BInt: log(n) + 1, sw.FlatFit: 0}
+    query = {sw.SlideSide: 1, sw.BInt: 2 * log(n), sw.FlatFit: n - 1}
+    fit = 3 * len(sizes) if len(sizes) <= 4 else 2 + len(sizes)
+    average = {sw.SlideSide: scans + len(sizes), sw.BInt: 1 + 2 * sum(map(log, sizes)), sw.FlatFit: fit}
+    stored = {
+        sw.SlideSide: lambda rows: rows + sum(min(rows, group[-1]) + 1 for group in groups),
+        sw.BInt: lambda rows: 2 * rows,
+        sw.FlatFit: lambda rows: rows,
+    }
+    for algorithm in (sw.SlideSide, sw.BInt, sw.FlatFit):
+        counter = Counter(sw.count)
+        window: Any = algorithm(counter.operator, sizes) if algorithm is sw.SlideSide else algorithm(counter.operator)
+        for i in range(rounds):
+            before = counter.calls
+            window.insert(i)
+            if len(window) > n:
+                window.evict()
+            assert counter.calls - before <= insert[algorithm]
+            for k in sizes:
+                before = counter.calls
+                assert window.query_last(k) == min(k, i + 1)
+                assert counter.calls - before <= query[algorithm]
+            if i % 97 == 0:
+                assert window.stored() <= stored[algorithm](len(window))
+        assert counter.calls <= rounds * average[algorithm], algorithm.__name__
+
+
+def test_sizes_that_share_a_scan_cost_less_than_a_structure_for_each() -> None:
+    """A bound that is never approached would prove little: what is said to be shared is counted from both sides."""
+    for sizes in SIZES.values():
+        n = max(sizes)
+        calls = []
+        for each in (False, True):
+            counter = Counter(sw.count)
+            windows = [sw.SlideSide(counter.operator, [k]) for k in sizes] if each else []
+            windows = windows or [sw.SlideSide(counter.operator, sizes)]
+            for i in range(4 * n):
+                before = counter.calls
+                for window in windows:
+                    window.insert(i)
+                    for k in window.sizes:
+                        window.query_last(k)
+                if i == n:
+                    calls.append(0)
+                if i > n:
+                    calls[-1] += counter.calls - before
+        assert calls[0] <= calls[1] * (1 if len(sizes) == 1 else 1.001)
+        if len(sizes) > 10:
+            assert calls[0] < 0.9 * calls[1]

@@ -349,3 +349,62 @@ def test_results_do_not_depend_on_when_one_asks(algorithm: type[Swag]) -> None:
         often.query()
         if i % 50 == 0:
             assert same(often.query(), rarely.query())
+
+
+def test_the_last_rows_are_those_there_are() -> None:
+    for window in (sw.Recalc(sw.max), sw.FlatFit(sw.max), sw.BInt(sw.max), sw.SlideSide(sw.max, sizes=[2, 5])):
+        assert window.query_last(5) == sw.max.lower(sw.max.identity)
+        for x in (9, 4, 7):
+            window.insert(x)
+        assert (window.query_last(2), window.query_last(5), window.query_last(3)) == (7, 9, 9)
+        assert window.query_last(0) == sw.max.lower(sw.max.identity)
+        with pytest.raises(sw.EmptyWindowError, match="cannot aggregate the 5 youngest rows: the window holds 3"):
+            window.suffix(5)
+        for nonsense in (-1, 2.0, True, "2"):
+            with pytest.raises(sw.SlidewiseError, match="query_last takes a number of rows from 0 on"):
+                window.query_last(nonsense)  # type: ignore[arg-type]
+
+
+def test_slide_side_answers_for_its_sizes_only() -> None:
+    window = sw.SlideSide(sw.max, sizes=[8, 2, 2, 4])
+    assert window.sizes == (2, 4, 8)
+    for x in range(20):
+        window.insert(-x)
+    assert len(window) == 8
+    assert [window.query_last(k) for k in (2, 4, 8)] == [-18, -16, -12]
+    with pytest.raises(sw.SlidewiseError, match="answers for the last 2, 4, 8 rows, not for 3; name every size"):
+        window.query_last(3)
+    assert window.query_last(100) == -12  # the window holds no more
+    plain = sw.SlideSide(sw.max)
+    plain.insert(1)
+    plain.insert(2)
+    with pytest.raises(sw.SlidewiseError, match="answers for its whole window, not for 1"):
+        plain.query_last(1)
+    for nonsense in (0, -3, 2.5, True, "3"):
+        with pytest.raises(sw.SlidewiseError, match=r"sizes= are numbers of rows from 1 on"):
+            sw.SlideSide(sw.max, sizes=[nonsense])  # type: ignore[list-item]
+
+
+def test_an_operator_that_raises_leaves_the_sizes_as_they_were() -> None:
+    failures = 0
+    for shape in range(80):
+        counter = Counter(matrix)
+        window = sw.SlideSide(counter.operator, sizes=[3, 5, 17, 40])
+        rows = [x * 5 % 7 for x in range(shape)]
+        for row in rows:
+            window.insert(row)
+        answers = [window.query_last(k) for k in window.sizes]
+        for call in range(200):
+            counter.fail_after = counter.calls + call
+            try:
+                window.insert(6)
+            except Sabotage:
+                failures += 1
+                counter.fail_after = None
+                window._check(rows[-40:])
+                assert [window.query_last(k) for k in window.sizes] == answers
+            else:
+                break
+        counter.fail_after = None
+        window._check([*rows, 6][-40:])
+    assert failures > 300

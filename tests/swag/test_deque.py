@@ -89,7 +89,7 @@ def test_ring() -> None:
             model[ring.stop] = i
             ring.push(i)
         assert {p: ring[p] for p in range(ring.start, ring.stop)} == model
-        assert len(ring._slots) <= max(Ring.SMALLEST, 4 * len(ring) + 4)
+        assert len(ring.slots) <= max(Ring.SMALLEST, 4 * len(ring) + 4)
 
 
 def test_write_and_walk_cross_chunks() -> None:

@@ -10,7 +10,7 @@ from support import PATTERNS, SCHEDULES, concat, longest_run, matrix, serving
 
 import slidewise as sw
 from slidewise.operators.equality import same
-from slidewise.swag import ALGORITHMS, Swag
+from slidewise.swag import ALGORITHMS, LastRows, Swag
 
 OPERATORS = {
     "concat": (concat, lambda x: chr(97 + x % 26)),
@@ -74,10 +74,12 @@ class LockStep(RuleBasedStateMachine):
     @rule(data=st.data())
     def suffix(self, data: st.DataObject) -> None:
         k = data.draw(st.integers(0, len(self.rows)))
-        sharing = [w for w in self.windows if isinstance(w, (sw.Recalc, sw.FlatFit, sw.BInt, sw.Fiba))]
+        sharing = [w for w in self.windows if isinstance(w, LastRows) and not isinstance(w, sw.SlideSide)]
+        assert {sw.Recalc, sw.FlatFit, sw.BInt, sw.Fiba} <= {*map(type, sharing)}
         expected = sharing[0].suffix(k)
         for window in sharing[1:]:
             assert same(window.suffix(k), expected), window
+            assert same(window.query_last(k), self.operator.lower(expected)), window
 
     @invariant()
     def agree(self) -> None:
@@ -92,6 +94,66 @@ class LockStep(RuleBasedStateMachine):
             window._check(self.rows)
             window._check()
 
+
+class ManySizes(RuleBasedStateMachine):
+    """One structure for several sizes, beside Recalc: whatever happens, each size has Recalc's answer."""
+
+    @initialize(
+        name=st.sampled_from(sorted(OPERATORS)),
+        pattern=st.sampled_from(sorted(PATTERNS)),
+        sizes=st.sets(st.integers(1, 40), min_size=1, max_size=6),
+    )
+    def start(self, name: str, pattern: str, sizes: set[int]) -> None:
+        operator, self.value = OPERATORS[name]
+        self.pattern = PATTERNS[pattern]
+        self.sizes = sorted(sizes)
+        self.oracle = sw.Recalc(operator)
+        self.window = sw.SlideSide(operator, self.sizes)
+        self.others: list[LastRows] = [sw.FlatFit(operator), sw.BInt(operator), sw.Fiba(operator)]
+        self.rows: list[object] = []
+        self.inserted = 0
+
+    @rule(count=st.sampled_from([1, 1, 2, 5, 33]))
+    def insert(self, count: int) -> None:
+        for _ in range(count):
+            row = self.value(self.pattern(self.inserted))
+            self.inserted += 1
+            self.rows.append(row)
+            for window in (self.oracle, *self.others):
+                window.insert(row)
+                if len(window) > self.sizes[-1]:
+                    window.evict()
+            del self.rows[: -self.sizes[-1]]
+            self.window.insert(row)  # what is older than the largest size leaves by itself
+
+    @rule(data=st.data())
+    def evict(self, data: st.DataObject) -> None:
+        k = data.draw(st.integers(0, len(self.rows)))
+        del self.rows[:k]
+        for window in (self.oracle, self.window, *self.others):
+            window.evict() if k == 1 else window.evict_many(k)
+
+    @rule(data=st.data())
+    def ask_in_any_order(self, data: st.DataObject) -> None:
+        for k in data.draw(st.permutations(self.sizes)):
+            expected = self.oracle.query_last(k)
+            for window in (self.window, *self.others):
+                assert same(window.query_last(k), expected), (window, k)
+
+    @invariant()
+    def agree(self) -> None:
+        if not hasattr(self, "window"):
+            return
+        for window in (self.window, *self.others):
+            assert len(window) == len(self.rows)
+            window._check(self.rows)
+            assert same(window.query(), self.oracle.query()), window
+        for k in self.sizes:
+            assert same(self.window.query_last(k), self.oracle.query_last(k)), k
+
+
+ManySizes.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestManySizes = ManySizes.TestCase
 
 LockStep.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestLockStep = LockStep.TestCase
@@ -140,4 +202,18 @@ def test_check_finds_pointers_out_of_order() -> None:
             window.insert(letter)
         window.R += 1
         with pytest.raises(AssertionError, match="F"):
+            window._check()
+
+
+def test_check_finds_a_spoilt_scan() -> None:
+    for spoil in ("before", "behind", "boundary"):
+        window = sw.SlideSide(concat, sizes=[3, 4])
+        for letter in "abcdefgh":
+            window.insert(letter)
+        window._check()
+        scan = window._scans[0]
+        assert scan.boundary < window._E  # there are rows on both sides
+        spoilt = {"before": ["x"] * len(scan.before), "behind": "x", "boundary": 99}[spoil]
+        setattr(scan, spoil, spoilt)
+        with pytest.raises(AssertionError, match="SlideSide breaks the invariant"):
             window._check()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import Counter, Sabotage, concat, serving
 
 import slidewise as sw
-from slidewise.swag import Swag
+from slidewise.swag import LastTimes, Swag
 from slidewise.windows import CLOSED
 
 NOON = datetime(2024, 3, 1, 12)
@@ -244,3 +244,79 @@ def test_a_gap_empties_the_window_without_combining() -> None:
     window.insert(50_000, 1)
     assert counter.calls - before <= 3
     assert (window.query(), len(window)) == (1, 1)
+
+
+@pytest.mark.parametrize("algorithm", [sw.Recalc, sw.FlatFit, sw.BInt, sw.Fiba])
+@given(
+    gaps=st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 9, 30]), max_size=25),
+    closed=st.sampled_from(CLOSED),
+    scale=st.sampled_from([1, 0.5]),
+)
+def test_shorter_windows_of_time_out_of_one_structure(
+    algorithm: type[Swag], gaps: list[int], closed: str, scale: float
+) -> None:
+    window = sw.Timed(algorithm(concat), last=10 * scale, closed=closed)
+    tree = sw.Fiba(concat)
+    assert isinstance(window, LastTimes)
+    assert isinstance(tree, LastTimes)
+    rows: list[tuple[float, str]] = []
+    now = 0.0
+    for i, gap in enumerate(gaps):
+        now += gap * scale
+        rows.append((now, chr(97 + i)))
+        window.insert(now, chr(97 + i))
+        for last in (1, 2, 7, 10):
+            expected = "".join(letter for t, letter in rows if inside(t, now, last * scale, closed))
+            assert window.query_last(last * scale) == expected
+        tree.insert(now, chr(97 + i))
+        held = [(t, letter) for t, letter in rows if inside(t, now, 10 * scale, closed)]
+        for since in (now - 20, now - 3 * scale, now, now + 1):
+            assert window.query_since(since) == "".join(letter for t, letter in held if t >= since)
+            assert tree.query_since(since) == "".join(letter for t, letter in rows if t >= since)
+
+
+def test_what_shorter_windows_of_time_need() -> None:
+    window = sw.Timed(sw.FlatFit(sw.max), last="1 hour")
+    window.insert(NOON, 5)
+    window.insert(NOON + timedelta(minutes=5), 3)
+    assert (window.query_last("5 minutes"), window.query_last("1 hour")) == (3, 5)
+    assert window.query_since(NOON + timedelta(minutes=1)) == 3
+    with pytest.raises(sw.SlidewiseError, match="windows up to 1:00:00, this one's length, not '2 hours'"):
+        window.query_last("2 hours")
+    with pytest.raises(sw.SlidewiseError, match="not 5"):
+        window.query_last(5)
+    with pytest.raises(sw.SlidewiseError, match="is no datetime"):
+        window.query_since(5)
+    for asked in ("query_last", "query_since"):
+        plain = sw.Timed(sw.DabaLite(sw.max), last=10)
+        plain.insert(1, 1)
+        with pytest.raises(sw.SlidewiseError, match=f"{asked} needs an algorithm .* DabaLite does not; use sw.FlatFit"):
+            getattr(plain, asked)(1)
+    with pytest.raises(sw.SlidewiseError, match=r"keeps the last 5 rows; use sw\.FlatFit"):
+        sw.Timed(sw.SlideSide(sw.max, sizes=[5]), last=10)
+
+
+def test_a_long_gap_is_one_bulk_eviction() -> None:
+    """Rows that leave together leave in one call, which some algorithms answer with no combine for any of them."""
+    assert sw.Fiba(sw.max).query_since(1) == sw.max.lower(sw.max.identity)
+    for algorithm, allowed in [
+        (sw.Amta, 24),
+        (sw.Fiba, 120),
+        (sw.BInt, 0),
+        (sw.FlatFit, 0),
+        (sw.DabaLite, 4),
+        (sw.TwoStacksLite, 4),
+    ]:
+        counter = Counter(sw.count)
+        window = sw.Timed(algorithm(counter.operator), last=10_000)
+        for t in range(3_000):
+            window.insert(t, 1)
+        before = counter.calls
+        window.insert(12_997, 1)
+        assert len(window) == 3
+        assert counter.calls - before <= allowed + log2_up(3_000), algorithm.__name__
+        assert window.query() == 3
+
+
+def log2_up(n: int) -> int:
+    return (n - 1).bit_length()

@@ -12,7 +12,8 @@ from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.jit import cached_jit
 from slidewise.kernels.series import Column, read
 from slidewise.live.clock import NAIVE, NUMBER, ZONED
-from slidewise.live.live import Live, Track, canonical
+from slidewise.live.keys import canonical
+from slidewise.live.live import Live, Track
 from slidewise.tables.arrange import as_arrow, key_codes
 from slidewise.tables.evaluate import arrow_type, time_column
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
 from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
-from slidewise.live.pane import new_pane
-from slidewise.live.spec import PLAIN, Spec, plainly, specs_of
+from slidewise.live.keys import SIMPLE, canonical
+from slidewise.live.pane import new_panes
+from slidewise.live.sharing import share
+from slidewise.live.spec import Spec, readers_of, specs_of
 from slidewise.live.waiting import Event, Waiting, in_order, wait_of
 
 Answered = Callable[[dict[str, Any]], Any]
@@ -34,7 +37,7 @@ class Track:
     def __init__(self, specs: list[Spec]) -> None:
         self.now: Any = None
         self.count = 0
-        self.panes = [new_pane(spec) for spec in specs]
+        self.panes = new_panes(specs)
 
 
 class Live:
@@ -56,9 +59,11 @@ class Live:
         if answered is not None and bound is None:
             raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
         self.specs = specs_of(definition, spikes)
+        share(self.specs, shared_windows(definition) if spikes else [])
         self._names = [one.name for spec in self.specs for one in spec.members]
         self._ordered = any(map(order_matters, definition.columns.values()))
         self._shuffled = self._names != list(definition.columns)
+        self._readers, self._reads = readers_of(self.specs)
         self.clock = Clock(definition)
         self.waiting = None if bound is None else Waiting(definition, self.specs, bound)
         self.tracks: dict[Any, Track] = {}
@@ -84,7 +89,8 @@ class Live:
             track = Track(self.specs)
         elif time is not None and time < track.now:
             return self._late(key, time, track)
-        arguments = [spec.arguments(row) for spec in self.specs]
+        read = [spec.arguments(row) for spec in self._readers]
+        arguments = [read[at] for at in self._reads]
         values: list[Any] = []
         number = track.count
         at = 0
@@ -151,7 +157,7 @@ class Live:
     def _key(self, row: Mapping[str, Any]) -> Any:
         if self._one_key is not None:
             key = row[self._one_key]
-            return key if type(key) in _SIMPLE else canonical(key, self._one_key)
+            return key if type(key) in SIMPLE else canonical(key, self._one_key)
         return tuple([canonical(row[name], name) for name in self.definition.by])
 
     def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[dict[str, Any]]:
@@ -279,22 +285,3 @@ class Live:
 def wait_for(kind: str | None) -> str:
     """An example of a bound for late events that goes with a kind of time."""
     return "wait:10" if kind == NUMBER else "wait:10s"
-
-
-_SIMPLE = frozenset((str, int, bytes, type(None)))
-
-
-def canonical(key: Any, name: str) -> Any:
-    """A key as a value that equals itself: one NaN, one zero, no NumPy."""
-    if type(key) not in PLAIN:
-        key = plainly(key)
-    if isinstance(key, float):
-        return _NAN if key != key else key + 0.0
-    try:
-        hash(key)
-    except TypeError as error:
-        raise InputError(f"the key {name!r} is {key!r}, which cannot be a key; use text or a number") from error
-    return key
-
-
-_NAN = float("nan")

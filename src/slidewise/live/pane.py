@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any
 
 from slidewise.live.running_pane import Row, RunningPane, for_each
+from slidewise.live.shared_pane import shared_panes
 from slidewise.live.spec import Spec
 
 
@@ -218,8 +219,12 @@ class OpenPane(Pane):
         return super().held() + (len(self.waiting) if self.frozen is None else 0)
 
 
-def new_pane(spec: Spec) -> Any:
-    """An empty pane."""
+def new_panes(specs: list[Spec]) -> list[Any]:
+    """An empty pane for each spec."""
+    return [shared or _new_pane(spec) for spec, shared in zip(specs, shared_panes(specs), strict=True)]
+
+
+def _new_pane(spec: Spec) -> Any:
     if spec.running:
         return RunningPane(spec)
     return OpenPane(spec) if spec.is_open else Pane(spec)

@@ -8,7 +8,9 @@
     16         BLAKE2b of everything before
 
 The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
-window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped.
+window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
+windows share a structure, the longest of them brings its partials. The version is the oldest that knows all of it: 1,
+or 2 where windows share.
 """
 
 from __future__ import annotations
@@ -22,16 +24,18 @@ from typing import Any
 from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
 from slidewise.live.codec import Reader, Writer
+from slidewise.live.keys import canonical
 from slidewise.live.ledger import Ledger
-from slidewise.live.live import Live, Track, canonical
+from slidewise.live.live import Live, Track
 from slidewise.live.pane import OpenPane, Pane
 from slidewise.live.revising import Revising
 from slidewise.live.running_pane import RunningPane
+from slidewise.live.shared_pane import SharedPane
 from slidewise.live.snapshot_parts import plainly, read_ledger, read_states, write_ledger, write_states
 from slidewise.windows import Duration
 
 MAGIC = b"SLIDEWIS"
-VERSION = 1
+VERSION = 2
 _HEADER = struct.Struct("<8sH16sQ")
 _DIGEST = 16
 
@@ -56,7 +60,8 @@ def snapshot(live: Live) -> bytes:
         for pane in track.panes:
             _write_running(out, pane) if isinstance(pane, RunningPane) else _write_pane(out, pane)
     payload = bytes(out.data)
-    head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(live.definition.fingerprint()), len(payload))
+    version = 1 if all(spec.sharing is None for spec in live.specs) else 2
+    head = _HEADER.pack(MAGIC, version, bytes.fromhex(live.definition.fingerprint()), len(payload))
     return head + payload + _checksum(head + payload)
 
 
@@ -85,11 +90,17 @@ def _write_revising(out: Writer, live: Live) -> None:
         out.size(live.arrivals.number)
 
 
-def _write_pane(out: Writer, pane: Pane) -> None:
+def _write_pane(out: Writer, pane: Pane | SharedPane) -> None:
     rows = pane.all_rows()
     plainly(out.row, rows, f"a row of {pane.spec.members[0].name!r}")
     out.value(pane.frozen is not None)
     if pane.frozen is not None:
+        return
+    if isinstance(pane, SharedPane):
+        for one, operator in pane.brings():
+            lengths, states = pane.shared.dump(operator)
+            out.row(lengths)
+            write_states(out, one, states)
         return
     out.size(len(pane.waiting) if isinstance(pane, OpenPane) else 0)
     for one, swag in zip(pane.spec.members, pane.swags, strict=True):
@@ -109,7 +120,8 @@ def _write_running(out: Writer, pane: RunningPane) -> None:
 
 def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, Any]], Any] | None) -> Live:
     """The live definition that wrote these bytes."""
-    source = Reader(_payload(definition, blob))
+    version, payload = _payload(definition, blob)
+    source = Reader(payload)
     try:
         late, spikes, kind, fractions, newest = [source.value() for _ in range(5)]
         counts = [source.size() for _ in range(4)]
@@ -128,8 +140,7 @@ def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, A
             track = live.tracks[key] = Track(live.specs)
             track.now = source.value()
             track.count = source.size()
-            for pane in track.panes:
-                _read_running(source, pane) if isinstance(pane, RunningPane) else _read_pane(source, pane)
+            _read_panes(source, track.panes, version)
         source.end()
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise SnapshotError(f"the snapshot's contents make no sense: {error}") from error
@@ -143,8 +154,8 @@ def _read_revising(source: Reader, definition: Definition) -> Revising:
     return live
 
 
-def _payload(definition: Definition, blob: bytes) -> bytes:
-    """What stands between the header and the checksum, both checked."""
+def _payload(definition: Definition, blob: bytes) -> tuple[int, bytes]:
+    """The version, and what stands between the header and the checksum, both checked."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise SnapshotError(f"a snapshot is bytes, not {type(blob).__name__}")
     blob = bytes(blob)
@@ -170,7 +181,7 @@ def _payload(definition: Definition, blob: bytes) -> bytes:
             f"the snapshot was made by another definition: its fingerprint is {fingerprint.hex()}, and this one's "
             f"{definition.fingerprint()}; restore it with the definition that made it, or start anew"
         )
-    return blob[_HEADER.size : -_DIGEST]
+    return version, blob[_HEADER.size : -_DIGEST]
 
 
 def _checksum(data: bytes) -> bytes:
@@ -201,13 +212,39 @@ def _read_key(source: Reader, definition: Definition) -> Any:
     return tuple([canonical(part, name) for part, name in zip(key, names, strict=True)])
 
 
-def _read_pane(source: Reader, pane: Pane) -> None:
-    rows = source.row()
-    if source.value():
-        from slidewise.live.incoming import arrays_of
+def _read_panes(source: Reader, panes: list[Any], version: int) -> None:
+    for pane in panes:
+        if isinstance(pane, RunningPane):
+            _read_running(source, pane)
+        else:
+            rows = source.row()
+            if source.value():
+                from slidewise.live.incoming import arrays_of
 
-        pane.frozen = arrays_of(rows, 1 + max(len(pane.spec.columns), 1))
-        return
+                pane.frozen = arrays_of(rows, 1 + max(len(pane.spec.columns), 1))
+            elif isinstance(pane, SharedPane):
+                _read_shared(source, pane, rows, version)
+            else:
+                _read_pane(source, pane, rows)
+    for pane in panes:
+        if isinstance(pane, SharedPane) and pane.leads:
+            pane.shared.restore()
+
+
+def _read_shared(source: Reader, pane: SharedPane, rows: list[Any], version: int) -> None:
+    """Rows, and the partials that a pane brings; version 1 had a SWAG for each window, which rows make up for."""
+    if version > 1:
+        partials = {operator: (source.row(), read_states(source, one)) for one, operator in pane.brings()}
+    else:
+        source.size()
+        for one in pane.spec.members:
+            source.row()
+            read_states(source, one)
+        partials = {}
+    pane.restored = rows, partials
+
+
+def _read_pane(source: Reader, pane: Pane, rows: list[Any]) -> None:
     waiting = source.size()
     pane.rows = deque(rows[: len(rows) - waiting])
     if isinstance(pane, OpenPane):

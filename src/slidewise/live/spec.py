@@ -53,7 +53,7 @@ class Spec:
 
     __slots__ = (
         *("column", "columns", "condition", "edge", "enough", "is_open", "members", "numbered", "running"),
-        *("whole", "width"),
+        *("sharing", "whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -62,6 +62,7 @@ class Spec:
         self.condition = condition
         self.members: list[Member] = []
         self.enough = 0  # rows that every member is content with
+        self.sharing: Any = None  # where other windows share its structure
         self.running = window.rows is None and window.last is None
         self.numbered = window.rows is not None or not has_time
         self.is_open = window.closed in ("left", "neither")
@@ -126,3 +127,10 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         found[seen].members.append(Member(name, op, algorithm, least))
         found[seen].enough = max(found[seen].enough, least)
     return list(found.values())
+
+
+def readers_of(specs: list[Spec]) -> tuple[list[Spec], list[int]]:
+    """One spec for each different set of arguments to read from an event, and which of these each spec has."""
+    alike = [(spec.columns, spec.condition) for spec in specs]
+    different = list(dict.fromkeys(alike))
+    return [specs[alike.index(one)] for one in different], [different.index(one) for one in alike]

@@ -8,8 +8,11 @@ from slidewise.swag.fiba import Fiba
 from slidewise.swag.flat_fat import FlatFat
 from slidewise.swag.flat_fit import FlatFit
 from slidewise.swag.interface import Swag
+from slidewise.swag.merged import Merged
 from slidewise.swag.recalc import Recalc
+from slidewise.swag.sharing import LastRows, LastTimes
 from slidewise.swag.slick_deque import SlickDeque
+from slidewise.swag.slide_side import SlideSide
 from slidewise.swag.subtract_on_evict import SubtractOnEvict
 from slidewise.swag.timed import Timed
 from slidewise.swag.two_stacks import TwoStacks
@@ -28,6 +31,7 @@ ALGORITHMS: tuple[type[Swag], ...] = (
     Amta,
     Fiba,
     SlickDeque,
+    SlideSide,
 )
 
 __all__ = [
@@ -39,8 +43,12 @@ __all__ = [
     "Fiba",
     "FlatFat",
     "FlatFit",
+    "LastRows",
+    "LastTimes",
+    "Merged",
     "Recalc",
     "SlickDeque",
+    "SlideSide",
     "SubtractOnEvict",
     "Swag",
     "Timed",

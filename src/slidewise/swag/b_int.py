@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.swag.deque import Ring
-from slidewise.swag.interface import Swag
+from slidewise.swag.sharing import LastRows
 
 
-class BInt(Swag):
+class BInt(LastRows):
     """Level j holds the aggregates of the intervals [i * 2^j, (i + 1) * 2^j) that lie inside the window.
 
     Combine calls: insert at most log n, amortised 1; evict 0; query at most 2 log n. Space: about 2n partials.

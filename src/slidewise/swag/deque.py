@@ -137,46 +137,54 @@ class Stack:
 class Ring:
     """A queue with random access by position, in a circular list that doubles and halves.
 
-    Positions are integers that never move. A resize copies the queue, so this serves the amortised algorithms only.
+    Positions are integers that never move: p lies in `slots` at p & (len(slots) - 1). A resize copies the queue, so
+    this serves the amortised algorithms only.
     """
 
-    __slots__ = ("_slots", "start", "stop")
+    __slots__ = ("slots", "start", "stop")
 
     SMALLEST = 8
 
     def __init__(self, start: int = 0) -> None:
-        self._slots: list[Any] = [None] * self.SMALLEST
+        self.slots: list[Any] = [None] * self.SMALLEST
         self.start = self.stop = start
 
     def push(self, value: Any) -> None:
-        if self.stop - self.start == len(self._slots):
-            self._resize(2 * len(self._slots))
-        self._slots[self.stop & (len(self._slots) - 1)] = value
+        if self.stop - self.start == len(self.slots):
+            self._resize(2 * len(self.slots))
+        self.slots[self.stop & (len(self.slots) - 1)] = value
         self.stop += 1
 
     def pop(self, count: int = 1) -> None:
         """Drop `count` values from the front."""
-        mask = len(self._slots) - 1
-        for p in range(self.start, self.start + count):
-            self._slots[p & mask] = None
+        size = len(self.slots)
+        first = self.start & (size - 1)
+        if count == 1:
+            self.slots[first] = None
+        else:  # up to the end of the list, and on from its beginning
+            wrapped = max(first + count - size, 0)
+            self.slots[first : first + count] = [None] * (count - wrapped)
+            self.slots[:wrapped] = [None] * wrapped
         self.start += count
-        size = len(self._slots)
         while size > self.SMALLEST and 4 * len(self) <= size:
             size //= 2
-        if size < len(self._slots):
+        if size < len(self.slots):
             self._resize(size)
 
     def _resize(self, size: int) -> None:
-        slots = [None] * size
-        for p in range(self.start, self.stop):
-            slots[p & (size - 1)] = self[p]
-        self._slots = slots
+        first, count = self.start & (len(self.slots) - 1), len(self)
+        held = self.slots[first : first + count]
+        held += self.slots[: count - len(held)]
+        shift = self.start & (size - 1)
+        slots = [None] * shift + held + [None] * (size - shift - count)
+        slots[: max(len(slots) - size, 0)] = slots[size:]
+        self.slots = slots[:size]
 
     def __getitem__(self, position: int) -> Any:
-        return self._slots[position & (len(self._slots) - 1)]
+        return self.slots[position & (len(self.slots) - 1)]
 
     def __setitem__(self, position: int, value: Any) -> None:
-        self._slots[position & (len(self._slots) - 1)] = value
+        self.slots[position & (len(self.slots) - 1)] = value
 
     def __len__(self) -> int:
         return self.stop - self.start

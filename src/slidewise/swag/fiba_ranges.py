@@ -35,6 +35,10 @@ class Ranges(Spines):
             ) from None
         return self._between(self._place_of(t0, bisect_left), self._place_of(t1, bisect_right))
 
+    def query_since(self, t: Any) -> Any:
+        """The answer for the rows whose time is t or later. Combine calls: O(log n)."""
+        return self.range_query(t, self._right[0].times[-1] if self._size else t)
+
     def locate(self, t0: Any, t1: Any) -> tuple[list[int], list[int], int]:
         """Where the rows of the times from t0 to t1 begin and end, and how many they are; t0 must not be after t1.
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from slidewise.swag.fiba_node import NOTHING, Node, fold, interleave, piece_sizes, suffixes
-from slidewise.swag.interface import Swag
+from slidewise.swag.sharing import LastRows
 
 Saved = tuple[Node, list[Any], list[Any], "list[Node] | None", Any, int]
 
 
-class Spines(Swag):
+class Spines(LastRows):
     """The tree of `Fiba` from its two ends. Level 0 are the leaves, and the root is on both spines.
 
     `_prefix[l]` is the product of all that lies on or before the right spine's node at level l, from the root's first

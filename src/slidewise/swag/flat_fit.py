@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.swag.deque import Ring
-from slidewise.swag.interface import Swag
+from slidewise.swag.sharing import LastRows
 
 
-class FlatFit(Swag):
+class FlatFit(LastRows):
     """Each slot holds an aggregate that starts there and the position where it stops; queries lengthen them.
 
     Combine calls: insert 0; evict 0; query at most n - 1, amortised constant. Space: n partials and n indices.
@@ -51,13 +51,14 @@ class FlatFit(Swag):
 
     def _reach(self, start: int) -> Any:
         """The aggregate from `start` to the end, which every slot on the way then holds for itself."""
-        aggs, stops, met = self._aggs, self._stops, self._met
+        aggs, stops, met = self._aggs.slots, self._stops.slots, self._met  # two rings of one size
         met.clear()
-        end = aggs.stop
-        at = start
-        while stops[at] != end:
+        mask = len(aggs) - 1
+        end = self._aggs.stop
+        at = start & mask
+        while (stop := stops[at]) != end:
             met.append(at)
-            at = stops[at]
+            at = stop & mask
         agg = aggs[at]
         while met:
             at = met.pop()

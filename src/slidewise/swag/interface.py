@@ -110,7 +110,7 @@ class Swag(ABC):
         return k > 0
 
     def _require_rows(self, k: int) -> None:
-        if not isinstance(k, Integral) or not 0 <= k <= len(self):
+        if (type(k) is not int and not isinstance(k, Integral)) or not 0 <= k <= len(self):
             raise EmptyWindowError(f"cannot aggregate the {k} youngest rows: the window holds {len(self)}")
 
     def _empty(self) -> EmptyWindowError:

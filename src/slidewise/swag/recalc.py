@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from slidewise.swag.interface import Swag
+from slidewise.swag.sharing import LastRows
 
 
-class Recalc(Swag):
+class Recalc(LastRows):
     """Keep the values, and combine all of them at every query.
 
     Combine calls: insert 0; evict 0; query n - 1. Space: n partials.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_left, bisect_right
 from collections import deque
-from datetime import UTC, date, datetime, timedelta
-from numbers import Real
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
-from slidewise.operators.hashing import plain
 from slidewise.swag.interface import Swag
+from slidewise.swag.sharing import LastRows
+from slidewise.swag.slide_side import SlideSide
+from slidewise.swag.times import check_time, is_in, length_of
 from slidewise.windows import Duration
-from slidewise.windows.window import check_closed, check_length
+from slidewise.windows.window import check_closed
 
 
 class Timed:
@@ -25,8 +28,11 @@ class Timed:
     Times are datetimes, with `last` a duration such as "10 minutes", or numbers, with `last` a number. A day is 24
     hours: times with a zone are compared, and given back, in UTC; a date is its midnight.
 
+    Where the SWAG answers for any number of its youngest rows (`FlatFit`, `BInt`), shorter windows come out of the same
+    structure: `query_last("1 minute")`, and `query_since(t)`.
+
     >>> import slidewise as sw
-    >>> w = Timed(sw.DabaLite(sw.max), last=10)
+    >>> w = Timed(sw.FlatFit(sw.max), last=10)
     >>> for t, e in [(0, 5), (4, 3), (9, 2)]:
     ...     w.insert(t, e)
     >>> w.query()
@@ -34,6 +40,8 @@ class Timed:
     >>> w.insert(10, 1)
     >>> w.query(), w.oldest(), w.youngest()
     (3, 4, 10)
+    >>> w.query_last(2), w.query_since(10)
+    (2, 1)
     """
 
     __slots__ = ("_now", "_settled", "_times", "_waiting", "closed", "last", "swag")
@@ -45,9 +53,13 @@ class Timed:
             raise SlidewiseError(
                 f"Timed takes an empty SWAG, since {len(swag)} rows in it have no time; clear() it first"
             )
-        length = check_length(last)
+        if isinstance(swag, SlideSide) and swag.sizes:
+            raise SlidewiseError(
+                f"Timed evicts rows by their time, but a SlideSide of sizes keeps the last {swag.sizes[-1]} rows; use "
+                "sw.FlatFit or sw.BInt for several windows of time"
+            )
         self.swag = swag
-        self.last: Any = length.timedelta() if isinstance(length, Duration) else length
+        self.last: Any = length_of(last)
         self.closed = check_closed(closed)
         self._times: deque[Any] = deque()
         self._waiting: deque[tuple[Any, ...]] = deque()
@@ -82,12 +94,7 @@ class Timed:
         """Drop every row whose time is t or earlier."""
         t = self._check_time(t)
         self._settle()
-        k = 0
-        for time in self._times:
-            if time > t:
-                break
-            k += 1
-        self._evict(k)
+        self._evict(bisect_right(self._times, t))
         while self._waiting and self._waiting[0][0] <= t:
             self._waiting.popleft()
 
@@ -102,6 +109,23 @@ class Timed:
         if not self._settled:
             self._settle()
         return self.swag.partial()
+
+    def query_last(self, last: Duration | timedelta | str | int | float) -> Any:
+        """The answer for a shorter window with the same ends, out of the same structure; not longer than `last`."""
+        length = length_of(last)
+        if isinstance(length, timedelta) != isinstance(self.last, timedelta) or length > self.last:
+            raise SlidewiseError(f"query_last answers for windows up to {self.last}, this one's length, not {last!r}")
+        sharing = self._sharing("query_last")
+        self._settle()
+        now = self._now
+        return sharing.query_last(self._young(lambda time: self._is_in(time, now, length)))
+
+    def query_since(self, t: Any) -> Any:
+        """The answer for the rows of the window whose time is t or later, out of the same structure."""
+        t = self._check_time(t)
+        sharing = self._sharing("query_since")
+        self._settle()
+        return sharing.query_last(len(self._times) - bisect_left(self._times, t))
 
     def oldest(self) -> Any:
         """The time of the oldest row in the window."""
@@ -137,52 +161,37 @@ class Timed:
                 error.add_note(f"the row {row!r} of time {time} waited to come in, and is left out of the window")
                 raise
             self._times.append(time)
-        k = 0
-        for time in self._times:
-            if self._is_in(time, now):
-                break
-            k += 1
-        self._evict(k)
+        times = self._times
+        if times and not self._is_in(times[0], now, self.last):
+            one = len(times) > 1 and self._is_in(times[1], now, self.last)
+            self._evict(1 if one else len(times) - self._young(lambda time: self._is_in(time, now, self.last)))
         self._settled = True
 
-    def _is_in(self, time: Any, now: Any) -> bool:
-        """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
-        if isinstance(now, float):
-            edge = now - self.last
-            return bool(time > edge or time == now or (time == edge and self.closed in ("both", "left")))
-        age = now - time
-        return bool(age < self.last or (age == self.last and self.closed in ("both", "left")))
+    def _is_in(self, time: Any, now: Any, last: Any) -> bool:
+        return is_in(time, now, last, self.closed)
+
+    def _young(self, is_in: Callable[[Any], bool]) -> int:
+        """How many rows are young enough, by bisection."""
+        return len(self._times) - bisect_left(self._times, True, key=is_in)
 
     def _evict(self, k: int) -> None:
         if k == 1:
             self.swag.evict()
+            self._times.popleft()
         elif k:
             self.swag.evict_many(k)
-        for _ in range(k):
-            self._times.popleft()
+            self._times = deque(islice(self._times, k, None))
+
+    def _sharing(self, asked: str) -> LastRows:
+        if not isinstance(self.swag, LastRows) or isinstance(self.swag, SlideSide):
+            raise SlidewiseError(
+                f"{asked} needs an algorithm that answers for any number of its youngest rows, and "
+                f"{type(self.swag).__name__} does not; use sw.FlatFit or sw.BInt"
+            )
+        return self.swag
 
     def _check_time(self, t: Any) -> Any:
-        t = plain(t)
-        if isinstance(self.last, timedelta):
-            if not isinstance(t, date) or t != t:
-                raise SlidewiseError(
-                    f"the time {t!r} is no datetime, but the window lasts {self.last}; where times are numbers, "
-                    "give last= as a number"
-                )
-            if not isinstance(t, datetime):
-                t = datetime(t.year, t.month, t.day)
-            if t.tzinfo is not None:
-                t = t.astimezone(UTC)
-            if self._now is not None and (t.tzinfo is None) != (self._now.tzinfo is None):
-                raise SlidewiseError(
-                    f"the time {t} and the one before it, {self._now}, must both have a zone, or neither"
-                )
-        elif isinstance(t, bool) or not isinstance(t, Real) or not math.isfinite(t):
-            raise SlidewiseError(
-                f"the time {t!r} is no finite number, but the window's length is {self.last}; where times are "
-                "datetimes, give last= as a duration such as '10 minutes'"
-            )
-        return t
+        return check_time(t, self.last, self._now)
 
     def _window_times(self) -> deque[Any]:
         self._settle()

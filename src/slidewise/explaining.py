@@ -1,0 +1,143 @@
+"""What runs for each column of a definition, why, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from slidewise.choosing import Choice, choose, shared_windows
+from slidewise.definition import Definition
+from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One column of an explanation. `together` are the columns whose windows share one structure with `spikes=True`."""
+
+    name: str
+    aggregate: Aggregate
+    choice: Choice
+    kernel: str
+    bytes_per_state: int | None
+    together: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """How much state a key needs."""
+        if self.bytes_per_state is None:
+            return f"{self.choice.states} states, whose size is the operator's own ({self.aggregate.operator.state})"
+        window = self.aggregate.window
+        assert window is not None
+        if self.choice.algorithm is None:
+            return _bytes(self.bytes_per_state)
+        if window.rows is not None:
+            return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
+        return f"{self.bytes_per_state + 8} bytes for each row in the window"
+
+
+class Explanation(tuple[Explained, ...]):
+    """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
+
+    `spark` is how it runs on the DataFrame that was asked about, or None.
+    """
+
+    spark: Any = None
+
+    def __repr__(self) -> str:
+        parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
+        for one in self:
+            lines = [
+                f"{one.name} = {one.aggregate!r}",
+                f"on tables: {one.kernel}",
+                f"live: {one.choice.name}, for {one.choice.why}",
+                f"calls per event: {one.choice.calls}",
+                f"a key's state: {one.state}",
+            ]
+            if one.together:
+                others = "".join(f", {name}" for name in one.together[:6] if name != one.name)
+                lines.append(
+                    f"with live(spikes=True): one FlatFit for {len(one.together)} columns ({one.name}{others}"
+                    + (", ...)" if len(one.together) > 6 else ")")
+                )
+            parts.append("\n    ".join(lines))
+        return "\n".join(parts)
+
+    __str__ = __repr__
+
+
+def explain(definition: Definition) -> Explanation:
+    """What runs for each column of a definition, and why."""
+    together = {name: tuple(names) for names in shared_windows(definition) for name in names}
+    return Explanation(
+        _explained(name, aggregate, together.get(name, ())) for name, aggregate in definition.columns.items()
+    )
+
+
+def _explained(name: str, aggregate: Aggregate, together: tuple[str, ...]) -> Explained:
+    op = aggregate.operator
+    return Explained(name, aggregate, choose(op, aggregate.window), _kernel(aggregate), state_bytes(op), together)
+
+
+# Passes of their own, by operator, for windows of rows and of time.
+_ROW_PASSES = {
+    **dict.fromkeys(("max", "min"), "block scans in the vector unit"),
+    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
+    **dict.fromkeys(("variance", "stddev"), "running sums of exact parts, or block scans of double-doubles"),
+}
+_ANY_PASSES = {
+    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
+    "count": "the difference of the window's two ends",
+    "first": "the row at the window's old end",
+    "last": "the row at the window's young end",
+    "count_distinct": "a count per value, kept as rows come and go",
+    "hyperloglog": "registers that know when they run out",
+    "bloom": "the last row that set each bit of the probe",
+}
+
+
+def _kernel(aggregate: Aggregate) -> str:
+    op, window = aggregate.operator, aggregate.window
+    assert window is not None
+    if not op.builtin:
+        return (
+            "compiled by Numba into a Two-Stacks pass, about 3 calls per row; if it cannot be, DabaLite and a warning"
+        )
+    special = _ROW_PASSES.get(op.name) if window.rows is not None else None
+    special = special or _ANY_PASSES.get(op.name)
+    if op.name in ("collect", "naive_bayes", "countmin"):
+        return "DabaLite, interpreted: its states are Python objects"
+    text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
+    return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
+
+
+_ALSO_TEXT = ("max", "min", "argmax", "argmin", "maxcount", "mincount", "m4")
+
+
+def state_bytes(op: Operator) -> int | None:
+    """The bytes of one partial aggregate over 64-bit numbers; None where it grows, or is a user's own."""
+    if not op.builtin:
+        return None
+    of = op.parameters
+    sketches = {
+        "bloom": lambda: of["bits"] // 8,
+        "countmin": lambda: 8 * of["width"] * of["depth"],
+        "hyperloglog": lambda: 2 ** of["p"],
+    }
+    if op.name in sketches:
+        return int(sketches[op.name]())
+    if op.name == "count":
+        return 8
+    from slidewise.kernels.layouts import builtin_layout
+
+    kind = "bool" if op.name.startswith("bool_") else "float64"
+    layout = builtin_layout(op.name, (kind,) * int(op.arity()[0] or 1))
+    return None if layout is None else sum(1 if field == "bool" else 8 for field in layout.fields)
+
+
+def _bytes(count: int) -> str:
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1_000:
+            return f"{count:.3g} {unit}"
+        count = count / 1_000  # type: ignore[assignment]
+    return f"{count:.3g} GB"
