@@ -1,10 +1,10 @@
-"""The other queues as they are seen: Recalc, SubtractOnEvict, FlatFit and SlickDeque."""
+"""The other queues as they are seen: Recalc, SubtractOnEvict, FlatFit, SlickDeque and SlideSide."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from slidewise.swag import FlatFit, Recalc, SlickDeque, SubtractOnEvict
+from slidewise.swag import FlatFit, Recalc, SlickDeque, SlideSide, SubtractOnEvict
 from slidewise.trace.view import Shape, View, beside, cell, partial, queue
 from slidewise.trace.watching import Watched
 
@@ -35,6 +35,22 @@ def _slick_deque(swag: Any, watched: Watched) -> Shape:
     for i, (position, state) in enumerate(swag._candidates):
         cells.append(cell(position - swag._start, "B" if i else "F", partial(watched, state, "candidate")))
     return queue(cells, {}, [])
+
+
+def _slide_side(swag: Any, watched: Watched) -> Shape:
+    """Without sizes there is one scan, over the whole window."""
+    [scan] = swag._scans
+    start = swag._E - len(swag)
+    none = watched.operator.identity
+    cells = []
+    for p, value in enumerate(swag._values, start):
+        scanned = p < scan.boundary
+        part, agg = ("F", scan.before[scan.boundary - 1 - p]) if scanned else ("B", none)
+        fields = partial(watched, value, "row", "row"), partial(watched, agg, "before" if scanned else "none", "scan")
+        cells.append(cell(p - start, part, *fields))
+    behind = scan.behind if cells and scan.boundary < swag._E else none
+    pointers = {"boundary": scan.boundary - start} if cells else {}
+    return queue(cells, pointers, [beside(watched, behind, "behind", "behind", "B")])
 
 
 RECALC = View(
@@ -97,6 +113,30 @@ SLICK_DEQUE = View(
         "dislodge": "candidates that lose to the new row are dropped from the back",
         "leave": "the oldest row was the answer, and leaves",
         "nothing": "the oldest row had been dropped before",
+    },
+    every="+2 -2",
+)
+SLIDE_SIDE = View(
+    name="slide-side",
+    algorithm=SlideSide,
+    kind="queue",
+    look=_slide_side,
+    mark=lambda swag: swag._scans[0].boundary,
+    went=lambda operation, before, after: (
+        (("scan",) if after != before else ("push",))
+        if operation == "insert"
+        else (("scan", "drop") if after != before else ("drop",))
+    ),
+    rules={
+        "row": ROW,
+        "before": "scan: v_i ⊗ … up to the boundary, from its own row on",
+        "none": "behind the boundary a row has no aggregate of its own",
+        "behind": "behind: the product of all rows from the boundary on",
+    },
+    cases={
+        "push": "the row is combined into the aggregate behind the boundary",
+        "scan": "no row is left before the boundary: all are scanned anew, and it moves to the end",
+        "drop": "the oldest row leaves",
     },
     every="+2 -2",
 )

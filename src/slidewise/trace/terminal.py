@@ -193,7 +193,7 @@ def _tree_lines(shape: dict[str, Any]) -> Iterable[tuple[str, Line]]:
 
 def _cell_width(recording: Recording) -> int:
     """The width of the widest text of any cell, and of the pointers below it."""
-    widest = 1
+    widest = 3
     for step in recording["steps"]:
         shape = step["shape"]
         texts = [field["text"] for cell in shape.get("cells", []) for field in cell["fields"]]

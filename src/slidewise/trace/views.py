@@ -19,6 +19,7 @@ VIEWS: dict[str, View] = {
         trees.AMTA,
         finger.FIBA,
         peers.FLAT_FIT,
+        peers.SLIDE_SIDE,
         peers.SLICK_DEQUE,
         peers.SUBTRACT_ON_EVICT,
         peers.RECALC,
