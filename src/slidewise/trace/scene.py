@@ -166,7 +166,7 @@ class _Panel:
             x = self._x(step, cell["at"])
             for i, held in enumerate(cell["fields"]):
                 says = cell_says(held, step, self.recording)
-                yield Box(x, y + i * CELL, self.each, CELL, cell["part"], held["text"], says)
+                yield Box(x, y + i * CELL, self.each, CELL, cell["part"], held["text"] or "–", says)
             if cell.get("coin"):
                 yield Coin(x + self.each / 2, y - 6)
 

@@ -159,7 +159,7 @@ def _lines(step: dict[str, Any], recording: Recording) -> Iterable[tuple[str, Li
             name = next(cell["fields"][i]["name"] for cell in cells)
             yield (
                 name or "slots",
-                [(cell["at"], cell["at"], cell["fields"][i]["text"], STYLES[cell["part"]]) for cell in cells],
+                [(cell["at"], cell["at"], cell["fields"][i]["text"] or "-", STYLES[cell["part"]]) for cell in cells],
             )
     marks: dict[int, str] = {}
     for name, place in shape["pointers"].items():
