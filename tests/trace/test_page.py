@@ -18,7 +18,18 @@ from slidewise.trace import record
 from slidewise.trace.page import to_html
 
 OPERATIONS = "insert 4 5 3 4 0 4 4 2 6 6 1; evict 3; insert 3 2 2; evict 4; insert 1"
-ALGORITHMS = ["two-stacks-lite", "daba-lite", "daba", "two-stacks", "flat-fat", "b-int", "amta", "fiba"]
+ALGORITHMS = [
+    "two-stacks-lite",
+    "daba-lite",
+    "daba",
+    "two-stacks",
+    "flat-fat",
+    "b-int",
+    "amta",
+    "fiba",
+    "flat-fit",
+    "slide-side",
+]
 LAST = 22
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
