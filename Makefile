@@ -8,10 +8,10 @@ PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint format bench clean FORCE
+.PHONY: help setup demo test test-browser lint format bench clean FORCE
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP)-all ## Make .venv with everything in it, Spark and the benchmarks' rivals included
 
@@ -20,6 +20,14 @@ demo: $(STAMP)-demo ## Run a job on Spark over a million events, with a report, 
 
 test: lint ## Check style and types, run the tests and the examples in the docs
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+test-browser: $(STAMP)-browser ## Test the page of traces in Chromium, installed if there is none; pictures in build/browser
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	  if command -v $$name >/dev/null; then exit 0; fi; \
+	done; \
+	echo "Installing Chromium ..."; \
+	apt-get install -y -q chromium >/dev/null 2>&1 || $(PY) -m playwright install chromium
+	@SLIDEWISE_SCREENSHOTS=build/browser $(PY) -m pytest -rs tests/trace/test_page.py
 
 lint: $(STAMP)-dev ## Check style and types only
 	@$(PY) -m ruff check .
@@ -56,6 +64,9 @@ $(STAMP)-base: $(STAMP)-venv pyproject.toml constraints.txt
 
 $(STAMP)-dev: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and what its tests need,[dev],base dev,$(JAVA))
+
+$(STAMP)-browser: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and what its tests in a browser need,[dev$(comma)browser],base dev browser,$(JAVA))
 
 $(STAMP)-demo: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and Spark (some minutes),[spark$(comma)plots],base demo,$(JAVA))

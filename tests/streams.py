@@ -17,7 +17,7 @@ SETTINGS = {
     PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     CHANGELOG: "true",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    "spark.sql.streaming.numRecentProgressUpdates": "10000",
 }
 
 

@@ -17,6 +17,7 @@ ORDER = [
         "__main__",
         "cli",
         "tour",
+        "trace",
         "pipeline",
         "sliding",
         "spark",

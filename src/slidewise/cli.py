@@ -1,20 +1,22 @@
-"""The command line: `slidewise operators`, `slidewise run`, `slidewise demo`, `slidewise tour`."""
+"""The command line: `slidewise operators`, `slidewise run`, `slidewise demo`, `slidewise tour`, `slidewise trace`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import slidewise
 from slidewise.errors import SlidewiseError
+from slidewise.trace.command import add_arguments as add_trace_arguments
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the result is the exit code."""
     parser = argparse.ArgumentParser(prog="slidewise", description=slidewise.__doc__)
     parser.add_argument("--version", action="version", version=f"slidewise {slidewise.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="command", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="command", required=True, parser_class=_Parser)
 
     operators = commands.add_parser("operators", help="list the operators and what they claim")
     operators.add_argument("--markdown", action="store_true", help="print the table as Markdown")
@@ -23,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tour = commands.add_parser("tour", help="watch a window slide, step by step")
     tour.add_argument("--seconds-per-step", type=_seconds, default=0.0, metavar="S", help="pause after each step")
     tour.set_defaults(run=_tour)
+
+    trace = commands.add_parser("trace", help="see an algorithm work, in the terminal, a figure or a page")
+    add_trace_arguments(trace)
+    trace.set_defaults(run=_trace)
 
     run = commands.add_parser("run", help="run a job on Spark from a file")
     run.add_argument("job", metavar="job.toml", help="the job: source, cleaning, definition, sink")
@@ -61,6 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """Finds a trace's operations behind its options too, where argparse looks for no argument that may be left out."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and not rest[0].startswith("-") and getattr(found, "operations", "") is None:
+            found.operations = rest.pop(0)
+        return found, rest
+
+
 def _operators(options: argparse.Namespace) -> None:
     from slidewise.operators.table import OperatorRow, markdown_table, operators_table
 
@@ -87,6 +103,12 @@ def _tour(options: argparse.Namespace) -> None:
     from slidewise.tour import tour
 
     tour(pause=options.seconds_per_step)
+
+
+def _trace(options: argparse.Namespace) -> None:
+    from slidewise.trace.command import run
+
+    run(options)
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -5,16 +5,14 @@ A state goes in and out as the interpreted operator knows it. Between the two it
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from slidewise.errors import OperatorFailedError, SumOverflowError
-from slidewise.kernels.functions import compiled_function
-from slidewise.kernels.kernel import BUILTIN_OPTIONS, Answers, kernel_for, kernel_key, load_builtin
-from slidewise.kernels.layouts import Layout, builtin_layout
+from slidewise.kernels.kernel import Answers
+from slidewise.kernels.layouts import Layout
+from slidewise.kernels.passes import passes, run_pass
 from slidewise.operators.operator import Operator
 
 Array = Any
@@ -27,7 +25,7 @@ def running_pass({x}, offsets, started, {S}, {O}):
         if a < b:
             new = lift({x_a})
             if started[k]:
-                {load}
+                {load_k}
                 state = combine(state, new)
             else:
                 state = new
@@ -35,16 +33,8 @@ def running_pass({x}, offsets, started, {S}, {O}):
             for i in range(a + 1, b):
                 state = combine(state, lift({x_i}))
                 {answer_i}
-            {store}
+            {store_k}
 """
-
-
-class _Running(NamedTuple):
-    layout: Layout
-    run: Any
-
-
-_PASSES: dict[Hashable, _Running | None] = {}
 
 
 def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]) -> tuple[Answers, list[Any]] | None:
@@ -53,7 +43,7 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
     Key k has the rows from offsets[k] up to offsets[k + 1], all of which count, and comes with states[k], None where it
     has had no rows. Gives None where the operator cannot be compiled, or a state does not fit the rows' type.
     """
-    compiled = _pass_for(op, tuple(str(x.dtype) for x in inputs))
+    compiled = passes("running", _PASS, op, tuple(str(x.dtype) for x in inputs))
     if compiled is None:
         return None
     layout = compiled.layout
@@ -64,81 +54,8 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
     m = len(inputs[0])
     outputs = [np.empty(m, dtype) for dtype in layout.outputs]
     valid = [np.ones(m, np.bool_)] if layout.optional else []
-    try:
-        compiled.run(*inputs, offsets, started, *fields, *outputs, *valid)
-    except OverflowError as error:
-        if op.builtin:
-            raise SumOverflowError(f"{op.name}: {error}; use floats or larger units instead") from None
-        raise OperatorFailedError(f"operator {op.name!r} raised {error!r} on these rows") from error
-    except Exception as error:
-        raise OperatorFailedError(f"operator {op.name!r} raised {error!r} on these rows") from error
+    run_pass(op, compiled.run["running_pass"], [*inputs, offsets, started, *fields, *outputs, *valid])
     return Answers(outputs, valid[0] if valid else None), _gathered(op, inputs, offsets, states, fields)
-
-
-def _pass_for(op: Operator, dtypes: tuple[str, ...]) -> _Running | None:
-    if any(dtype not in ("int64", "float64", "bool") for dtype in dtypes) or kernel_for(op, dtypes) is None:
-        return None
-    key = kernel_key(op, dtypes)
-    if key not in _PASSES:
-        _PASSES[key] = _builtin(op, dtypes) if op.builtin else _users(op, dtypes)
-    return _PASSES[key]
-
-
-def _builtin(op: Operator, dtypes: tuple[str, ...]) -> _Running | None:
-    layout = builtin_layout(op.name, dtypes)
-    if layout is None:
-        return None
-    module = load_builtin(f"running_{op.name}", op.name, dtypes, _source(layout, len(dtypes), BUILTIN_OPTIONS))
-    return _Running(layout, module.running_pass)
-
-
-def _users(op: Operator, dtypes: tuple[str, ...]) -> _Running | None:
-    import numba
-
-    from slidewise.kernels.inference import infer
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        lift, combine, lower = [compiled_function(f) for f in (op.lift, op.combine, op.lower)]
-        found = infer(lift, combine, lower, dtypes)
-    if found.layout.array:
-        return None
-    namespace = {"njit": numba.njit, "lift": found.lift, "combine": found.combine, "lower": found.lower}
-    exec(compile(_source(found.layout, len(dtypes), "nogil=True"), f"<running {op.name}>", "exec"), namespace)
-    return _Running(found.layout, namespace["running_pass"])
-
-
-def _source(layout: Layout, inputs: int, options: str) -> str:
-    fields, outputs = range(len(layout.fields)), range(len(layout.outputs))
-
-    def x(i: str) -> str:
-        return ", ".join(f"x{c}[{i}]" for c in range(inputs))
-
-    def answer(i: str) -> str:
-        kept = f"O0[{i}] = answer" if layout.single else "; ".join(f"O{c}[{i}] = answer[{c}]" for c in outputs)
-        kept = f"keep(answer, {i}, {', '.join(f'O{c}' for c in outputs)}, V)" if layout.optional else kept
-        return f"answer = lower(state); {kept}"
-
-    text = _PASS.format(
-        x=", ".join(f"x{c}" for c in range(inputs)),
-        S=", ".join(f"S{c}" for c in fields),
-        O=", ".join(f"O{c}" for c in outputs) + (", V" if layout.optional else ""),
-        x_a=x("a"),
-        x_i=x("i"),
-        load="state = S0[k]" if layout.scalar else f"state = ({', '.join(f'S{c}[k]' for c in fields)},)",
-        store="S0[k] = state" if layout.scalar else "; ".join(f"S{c}[k] = state[{c}]" for c in fields),
-        answer_a=answer("a"),
-        answer_i=answer("i"),
-    )
-    keep = """
-@njit(nogil=True)
-def keep(answer, i, O0, V):
-    if answer is None:
-        V[i] = False
-    else:
-        O0[i] = answer
-"""
-    return (keep if layout.optional else "") + text + f"\nrunning_pass = njit({options})(running_pass)\n"
 
 
 def _spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:

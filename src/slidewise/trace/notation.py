@@ -1,0 +1,71 @@
+"""How states and rows are written in pictures: short enough for a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from slidewise.operators import CATALOGUE
+from slidewise.operators.operator import Operator
+
+LONGEST = 9  # characters of a cell
+
+# Letters in a row, oldest first: partials show which rows they cover, as in the paper's second column of figures.
+concat = Operator(name="concat", identity="", combine=lambda a, b: a + b, output="text", state="text")
+
+OPERATORS: dict[str, Operator] = {one.name: one for one in (*CATALOGUE, concat)}
+
+
+def notation(operator: Operator) -> Callable[[Any], str]:
+    """The way to write an operator's states: 4×3 for a maximum of 4 that occurs 3 times, cd..g for c to g.
+
+    >>> notation(OPERATORS["maxcount"])((4, 3)), notation(concat)("cdefg"), notation(OPERATORS["mean"])((9.0, 0.0, 2))
+    ('4×3', 'cd..g', '4.5')
+    """
+    if operator.name in ("maxcount", "mincount"):
+        return lambda state: f"{_number(state[0])}×{state[1]}"
+    if operator.name == "concat":
+        return lambda state: state if len(state) < 5 else f"{state[:2]}..{state[-1]}"
+    if operator.name in ("value_range", "relative_variation"):
+        return lambda state: f"{_number(state[0])}–{_number(state[1])}"
+    return lambda state: written(state if isinstance(state, (int, float, str)) else operator.lower(state))
+
+
+def written(value: Any, longest: int = LONGEST) -> str:
+    """A value, an answer or a state: numbers with six digits, anything long cut short.
+
+    >>> written(1 / 3), written(None), written(list(range(9)))
+    ('0.333333', '', '[0, 1, 2…')
+    """
+    if value is None:
+        return ""
+    text = _number(value) if isinstance(value, (int, float)) else str(value)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def letter(row: int) -> str:
+    """The letter of a row in traces of concat: a to z, A to Z, then Greek and further ones.
+
+    >>> letter(0), letter(27), letter(52)
+    ('a', 'B', 'α')
+    """
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδεζηθικλμνξοπρστυφχψω"
+    return letters[row] if row < len(letters) else chr(0x4E00 + row - len(letters))
+
+
+def label(step: int) -> str:
+    """The paper's name of a step: (A) for the empty window, then (B) and so on; after (Z) comes (AA).
+
+    >>> label(0), label(25), label(26)
+    ('A', 'Z', 'AA')
+    """
+    name = ""
+    step += 1
+    while step:
+        step, digit = divmod(step - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
