@@ -1,7 +1,6 @@
 """Medians and quantiles over windows against pandas, polars and bottleneck, and on Spark against percentile_approx.
 
-Within a case the contenders take turns, and everyone's best turn counts, since other work on the machine can only add
-to it. Preparing a peer's own kind of table is not timed, nor is anyone's first call. Everyone has one thread, and time
+Within a case the contenders take turns, and everyone's median turn counts. Preparing a peer's own kind of table is not timed, nor is anyone's first call. Everyone has one thread, and time
 is the processor's; on Spark it is the clock's. Answers are compared with NumPy's at some windows, and between
 contenders at all of them.
 
@@ -12,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,7 +106,7 @@ def measured(
             start = clock()
             run()
             taken[name].append(clock() - start)
-    return {name: min(times) for name, times in taken.items()}, answers
+    return {name: statistics.median(times) for name, times in taken.items()}, answers
 
 
 def compare(x: Any, answers: dict[str, Any], n: int | None) -> None:
@@ -160,7 +160,7 @@ def lines(case: str, n: int, rows: int, seconds: dict[str, float]) -> list[tuple
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rows", type=int, default=10_000_000)
-    arguments.add_argument("--turns", type=int, default=4)
+    arguments.add_argument("--turns", type=int, default=5)
     arguments.add_argument("--spark", action="store_true", help="also measure Spark, over a million rows")
     given = arguments.parse_args()
     console = make_console(110)
