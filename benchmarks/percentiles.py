@@ -1,8 +1,8 @@
 """Medians and quantiles over windows against pandas, polars and bottleneck, and on Spark against percentile_approx.
 
-Within a case the contenders take turns, and everyone's median turn counts. Preparing a peer's own kind of table is not timed, nor is anyone's first call. Everyone has one thread, and time
-is the processor's; on Spark it is the clock's. Answers are compared with NumPy's at some windows, and between
-contenders at all of them.
+Within a case the contenders take turns, and everyone's median turn counts. Preparing a peer's own kind of table is not
+timed, nor is anyone's first call. Everyone has one thread, and time is the processor's; on Spark it is the clock's.
+Answers are compared with NumPy's at some windows, and between contenders at all of them.
 
     python benchmarks/percentiles.py [--rows N] [--turns N] [--spark]
 """
