@@ -17,6 +17,7 @@ ORDER = [
         "__main__",
         "cli",
         "tour",
+        "evaluation",
         "pipeline",
         "sliding",
         "spark",

@@ -1,0 +1,170 @@
+"""The paper's experiments at tiny sizes: what the tables say, and no timing."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import slidewise as sw
+from slidewise.errors import SlidewiseError
+from slidewise.evaluation import windows
+from slidewise.evaluation.bits import folded
+from slidewise.evaluation.counts import count
+from slidewise.evaluation.events import make_events, read_events
+from slidewise.evaluation.run import run
+from slidewise.evaluation.settings import Settings
+from slidewise.evaluation.store import Store
+
+TINY = Settings(
+    "tiny",
+    repetitions=2,
+    algorithms=("TwoStacks", "DabaLite"),
+    others=("Recalc", "SlickDeque"),
+    operators=("sum",),
+    latency_n=16,
+    latency_rounds=200,
+    growth=(8, 64),
+    growth_rounds=256,
+    rounds={"sum": 64},
+    sizes=(1, 4, 32),
+    events=3_000,
+    widths=(10_000, 1_000_000, 3_600_000_000),
+    events_latency=1_000_000,
+    count_n=32,
+    count_rounds=500,
+    noise_rounds=1_000,
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return run(tmp_path_factory.mktemp("evaluation"), TINY, False, Console(file=io.StringIO()))
+
+
+def test_every_experiment_has_every_algorithm_and_repetition(store: Store) -> None:
+    rows = store.rows("timings")
+    kinds = {(row["workload"], row["n"]) for row in rows}
+    assert kinds == {
+        *(("throughput", n) for n in TINY.sizes),
+        *(("fill and drain", n) for n in TINY.sizes),
+        *(("growth", n) for n in TINY.growth),
+        ("latency", 16),
+        ("events", 10_000),
+        ("events", 1_000_000),
+        ("events latency", 1_000_000),
+    }
+    for kind in kinds:
+        turns = [(row["algorithm"], row["repetition"]) for row in rows if (row["workload"], row["n"]) == kind]
+        assert sorted(turns) == [("DabaLite", 0), ("DabaLite", 1), ("TwoStacks", 0), ("TwoStacks", 1)]
+    assert all(row["ticks"] > 0 for row in rows)
+
+
+def test_totals_of_the_answers_are_equal_across_algorithms(store: Store) -> None:
+    totals: dict[Any, set[str]] = {}
+    for row in store.rows("timings"):
+        kind = "events" if row["workload"].startswith("events") else row["workload"]
+        totals.setdefault((kind, row["n"]), set()).add(row["total"])
+    assert all(len(found) == 1 for found in totals.values()), totals
+    values = windows.values_of("sum", TINY.seed)
+    rolled = sw.rolling(values[:96], sw.sum, rows=32)
+    assert totals["throughput", 32] == {str(int(np.asarray(rolled)[32:].sum()))}
+
+
+def test_every_round_is_in_the_histograms(store: Store) -> None:
+    seen: dict[Any, int] = {}
+    for row in store.rows("ticks"):
+        key = row["workload"], row["n"], row["algorithm"], row["repetition"]
+        seen[key] = seen.get(key, 0) + row["rounds"]
+    assert seen["latency", 16, "DabaLite", 1] == TINY.latency_rounds
+    assert {count for key, count in seen.items() if key[0] == "growth"} == {TINY.growth_rounds}
+
+
+def test_counts_are_those_of_the_paper(store: Store) -> None:
+    found = {(row["algorithm"], row["workload"], row["n"]): row for row in store.rows("counts")}
+    two, lite = found["TwoStacks", "static", 32], found["DabaLite", "static", 32]
+    assert (two["worst"], two["stored"]) == (32, 64)  # a flip combines 31 times, and the insert behind it is alone
+    assert (lite["worst"], lite["stored"]) == (6, 34)
+    assert lite["average"] == pytest.approx(4, abs=0.2)
+    assert found["Recalc", "static", 32]["average"] == 31
+    assert found["SlickDeque", "static", 32]["operator"] == "max"
+    assert found["TwoStacks", "static", 64]["worst"] == 64
+    assert found["DabaLite", "static", 64]["worst"] == 6
+    timed = {row["total"] for row in store.rows("timings") if row["workload"] == "throughput" and row["n"] == 32}
+    again = count("DabaLite", "static", windows.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
+    assert again is not None
+    assert timed == {str(again.total)}
+
+
+def test_rounds_ask_for_no_memory(store: Store) -> None:
+    rows = store.rows("allocations")
+    assert len(rows) == 2
+    assert all(row["few"] == row["many"] for row in rows), rows
+
+
+def test_a_window_longer_than_the_data_is_left_out_and_said(store: Store) -> None:
+    assert [(row["n"], row["why"]) for row in store.rows("skipped")] == [
+        (3_600_000_000, "no event is older than the window is long")
+    ]
+
+
+def test_a_stopped_run_goes_on_where_it_was(store: Store, tmp_path: Path) -> None:
+    said = Console(file=io.StringIO())
+    before = {path: path.stat().st_mtime_ns for path in store.raw.glob("*/*.parquet")}
+    run(store.folder, TINY, True, said)
+    assert {path: path.stat().st_mtime_ns for path in store.raw.glob("*/*.parquet")} == before
+    with pytest.raises(SlidewiseError, match="give --resume"):
+        run(store.folder, TINY, False, said)
+    with pytest.raises(SlidewiseError, match="other settings"):
+        run(store.folder, replace(TINY, seed=1), True, said)
+
+
+def test_raw_tables_say_where_they_are_from(store: Store) -> None:
+    said = store.machine()
+    assert said["seed"] == "2021"
+    assert said["slidewise"] == sw.__version__
+    assert said["settings"] == TINY.digest()
+    assert said["processor"]
+
+
+def test_filters_of_compiled_code_are_those_of_bloom() -> None:
+    values = windows.values_of("bloom", 5, 64)
+    window, total = sw.TwoStacksLite(sw.bloom), 0
+    for at in range(60):
+        if at >= 20:
+            window.evict()
+        window.insert(int(values[at]))
+        if at >= 20:
+            total += folded(window.partial())
+    wrapped = (total + 2**63) % 2**64 - 2**63
+    assert windows.rounds("TwoStacksLite", "bloom", values, 20, 40).total == wrapped
+
+
+def test_fiba_gives_the_same_answers() -> None:
+    values = windows.values_of("sum", 3)
+    expected = count("Recalc", "static", values, 40, 120)
+    assert expected is not None
+    assert windows.rounds("Fiba", "sum", values, 40, 120).total == expected.total
+
+
+def test_events_are_in_order_and_what_is_dropped_is_counted(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    made = make_events(5_000, 7)
+    assert (np.diff(made.times) >= 0).all()
+    assert len(made.times) + made.dropped == 5_000
+    assert 0.005 < made.dropped / 5_000 < 0.03
+    path = tmp_path / "events.parquet"
+    times = pa.array([5, 7, 6, 9], pa.timestamp("us"))
+    parquet.write_table(pa.table({"ts": times, "mf01": [1, 2, 3, 4]}), path)
+    found = read_events(path)
+    assert (found.times.tolist(), found.values.tolist(), found.dropped) == ([5, 7, 9], [1, 2, 4], 1)
+    assert (found.start(2), found.most(2), found.most(3)) == (1, 1, 2)
+    with pytest.raises(SlidewiseError, match="there is no"):
+        read_events(tmp_path / "nowhere.tsv")
