@@ -8,10 +8,10 @@ PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint format bench clean FORCE
+.PHONY: help setup demo test lint format bench bench-paper clean FORCE
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP)-all ## Make .venv with everything in it, Spark and the benchmarks' rivals included
 
@@ -39,6 +39,9 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/spark_batch.py
 	@$(PY) benchmarks/spark_stream.py
+
+bench-paper: $(STAMP)-bench ## Run the paper's experiments again (hours; QUICK=1 for minutes), in build/paper
+	@$(VENV)/bin/slidewise bench paper $(if $(QUICK),--quick) --out build/paper --resume
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -12,14 +12,18 @@ import pytest
 from rich.console import Console
 
 import slidewise as sw
+from slidewise.cli import main
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation import windows
 from slidewise.evaluation.bits import folded
+from slidewise.evaluation.claims import claims_of
+from slidewise.evaluation.commands import evaluate
 from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import make_events, read_events
 from slidewise.evaluation.run import run
 from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Store
+from slidewise.evaluation.summary import Latency, Results, Speed
 
 TINY = Settings(
     "tiny",
@@ -29,7 +33,7 @@ TINY = Settings(
     operators=("sum",),
     latency_n=16,
     latency_rounds=200,
-    growth=(8, 64),
+    growth=(32, 128),
     growth_rounds=256,
     rounds={"sum": 64},
     sizes=(1, 4, 32),
@@ -44,7 +48,9 @@ TINY = Settings(
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return run(tmp_path_factory.mktemp("evaluation"), TINY, False, Console(file=io.StringIO()))
+    folder = tmp_path_factory.mktemp("evaluation")
+    evaluate(folder, TINY, False, Console(file=io.StringIO()))
+    return Store(folder, TINY, True)
 
 
 def test_every_experiment_has_every_algorithm_and_repetition(store: Store) -> None:
@@ -93,8 +99,8 @@ def test_counts_are_those_of_the_paper(store: Store) -> None:
     assert lite["average"] == pytest.approx(4, abs=0.2)
     assert found["Recalc", "static", 32]["average"] == 31
     assert found["SlickDeque", "static", 32]["operator"] == "max"
-    assert found["TwoStacks", "static", 64]["worst"] == 64
-    assert found["DabaLite", "static", 64]["worst"] == 6
+    assert found["TwoStacks", "static", 128]["worst"] == 128
+    assert found["DabaLite", "static", 128]["worst"] == 6
     timed = {row["total"] for row in store.rows("timings") if row["workload"] == "throughput" and row["n"] == 32}
     again = count("DabaLite", "static", windows.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
     assert again is not None
@@ -168,3 +174,69 @@ def test_events_are_in_order_and_what_is_dropped_is_counted(tmp_path: Path) -> N
     assert (found.start(2), found.most(2), found.most(3)) == (1, 1, 2)
     with pytest.raises(SlidewiseError, match="there is no"):
         read_events(tmp_path / "nowhere.tsv")
+
+
+def test_the_report_stands_alone_and_the_figures_are_there(store: Store) -> None:
+    page = (store.folder / "report.html").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in page
+    assert 'name="viewport"' in page
+    assert "http" not in page.replace("http-equiv", "")
+    names = {path.stem for path in (store.folder / "figures").iterdir()}
+    assert names == {"latency_sum", "throughput_sum", "fill_and_drain_sum", "events_throughput", "events_latency"}
+    for name in names:
+        assert (store.folder / "figures" / f"{name}.svg").stat().st_size > 1_000
+        assert (store.folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert page.count("data:image/svg+xml") == len(names)
+    assert "the count did not differ, for 2 pairs" in page
+    assert "totals of all answers are the same" in page
+
+
+def test_counts_decide_what_grows(store: Store) -> None:
+    claims = {claim.statement: claim for claim in claims_of(Results(store))}
+    grows = claims["TwoStacks: the worst round's number of calls grows with n."]
+    assert grows.verdict == "confirmed"
+    assert grows.figures.endswith("n = 32 to 128: TwoStacks 32 to 128")
+    steady = claims["DabaLite: the worst round's number of calls does not grow with n."]
+    assert (steady.verdict, steady.figures.endswith("DabaLite 6 to 6")) == ("confirmed", True)
+    assert claims["FlatFit has the best throughput for bloom on fill and drain, consistently."].verdict == "not clear"
+
+
+class Given:
+    """Results with times that a test chooses."""
+
+    settings = replace(TINY, algorithms=("TwoStacks", "TwoStacksLite", "Daba", "DabaLite", "FlatFit", "Fiba"))
+    worst: tuple[dict[str, Any], ...] = ()
+
+    def __init__(self, speeds: dict[str, tuple[float, float, float]], again: dict[tuple[str, int], float]) -> None:
+        self._speeds, self._again = speeds, again
+
+    def speeds(self, workload: str) -> dict[tuple[str, str, int], Speed]:
+        return {("sum", name, 16): Speed(*ns) for name, ns in self._speeds.items() if workload == "throughput"}
+
+    def latencies(self, workload: str) -> dict[tuple[str, str, int], Latency]:
+        found = self._again if workload == "growth" else {}
+        return {("sum", name, n): Latency(9, 1, (1, 1, 1, 1), ns, ns, 0) for (name, n), ns in found.items()}
+
+    def worst_calls(self, _algorithm: str, _n: int) -> int | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("original", "verdict"),
+    [((9.0, 8.0, 10.0), "confirmed"), ((4.0, 3.0, 6.0), "not clear"), ((4.0, 3.0, 4.5), "refuted")],
+)
+def test_faster_counts_only_where_repetitions_lie_apart(original: Any, verdict: str) -> None:
+    given: Any = Given({"DabaLite": (5.5, 5.0, 6.0), "Daba": original}, {})
+    assert claims_of(given)[0].verdict == verdict
+
+
+@pytest.mark.parametrize(("large", "verdict"), [(130.0, "confirmed"), (180.0, "not clear"), (900.0, "refuted")])
+def test_the_longest_latency_is_constant_or_grows(large: float, verdict: str) -> None:
+    both = {(name, n): 100.0 if n == 32 else large for name in ("Daba", "DabaLite") for n in (32, 128)}
+    given: Any = Given({}, both)
+    assert claims_of(given)[5].verdict == verdict
+
+
+def test_the_command_refuses_a_folder_with_other_results(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "paper", "--quick", "--out", str(store.folder)]) == 1
+    assert "give --resume" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ class Events:
     values: Any
     dropped: int  # rows that came later than a newer one
     source: str
+    _most: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
 
     def start(self, width: int) -> int:
         """The first row at which another one leaves a window of so many microseconds; the number of rows for none."""
@@ -27,7 +28,10 @@ class Events:
 
     def most(self, width: int) -> int:
         """The most rows that such a window ever holds."""
-        return int((np.arange(1, len(self.times) + 1) - np.searchsorted(self.times, self.times - width, "right")).max())
+        if width not in self._most:
+            first = np.searchsorted(self.times, self.times - width, "right")
+            self._most[width] = int((np.arange(1, len(first) + 1) - first).max())
+        return self._most[width]
 
 
 def make_events(count: int, seed: int) -> Events:

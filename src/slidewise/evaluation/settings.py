@@ -70,10 +70,10 @@ def quick(memory: int) -> Settings:
 
 
 def memory_of_machine() -> int:
-    """Half of the memory that is free now, in bytes; 1 GiB where the system does not say."""
+    """Half of the machine's memory, in bytes; 1 GiB where the system does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(line for line in lines if line.startswith("MemAvailable"))
+        total = next(line for line in lines if line.startswith("MemTotal"))
     except (OSError, StopIteration):
         return GIB
-    return int(free.split()[1]) * 1024 // 2
+    return int(total.split()[1]) * 1024 // 2

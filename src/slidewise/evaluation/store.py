@@ -55,7 +55,7 @@ class Store:
         self.folder = folder
         self.raw = folder / "raw"
         self.settings = settings
-        there = sorted(self.raw.glob("*/")) if self.raw.exists() else []
+        there = [path for path in self.raw.glob("[!.]*") if path.is_dir()]
         if there and not resume:
             raise SlidewiseError(
                 f"{folder} has the results of {len(there)} experiments already; give --resume to go on with them, "
