@@ -101,6 +101,8 @@ def test_counts_are_those_of_the_paper(store: Store) -> None:
     assert found["SlickDeque", "static", 32]["operator"] == "max"
     assert found["TwoStacks", "static", 128]["worst"] == 128
     assert found["DabaLite", "static", 128]["worst"] == 6
+    assert found["DabaLite", "events", 1_000_000]["rounds"] == found["TwoStacks", "events", 1_000_000]["rounds"] > 2_000
+    assert found["DabaLite", "events", 1_000_000]["total"] == found["TwoStacks", "events", 1_000_000]["total"]
     timed = {row["total"] for row in store.rows("timings") if row["workload"] == "throughput" and row["n"] == 32}
     again = count("DabaLite", "static", windows.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
     assert again is not None

@@ -60,26 +60,32 @@ def read_events(path: Path, most: int | None = None) -> Events:
 
 def prepare(path: Path, to: Path) -> int:
     """Parse a file of the challenge with Spark, drop what is out of order, and write Parquet: how many were dropped."""
+    from slidewise.pipeline.session import start
+
+    with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
+        spark = start("local[*]", {}, Path(folder, "spark.log"))
+        try:
+            return prepare_on(spark, path, to)
+        finally:
+            spark.stop()
+
+
+def prepare_on(spark: Any, path: Path, to: Path) -> int:
+    """The same, on a session that is there."""
     from slidewise.operators import relative_variation
     from slidewise.pipeline.cleaning import clean
     from slidewise.pipeline.job import ROW, Job
     from slidewise.pipeline.layouts import DEBS2012
-    from slidewise.pipeline.session import start
     from slidewise.sliding import Sliding
 
     definition = Sliding(on="ts", columns={"change": relative_variation("mf01").over("10 minutes")})
     job = Job(definition=definition, paths=(str(path.resolve()),), sink=str(to), lines=DEBS2012)
-    with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
-        spark = start("local[*]", {}, Path(folder, "spark.log"))
-        try:
-            cleaned = clean(spark, job)
-            try:
-                cleaned.rows.select("ts", "mf01", ROW).write.parquet(str(to))
-                return int(cleaned.late)
-            finally:
-                cleaned.release()
-        finally:
-            spark.stop()
+    cleaned = clean(spark, job)
+    try:
+        cleaned.rows.select("ts", "mf01", ROW).write.parquet(str(to))
+        return int(cleaned.late)
+    finally:
+        cleaned.release()
 
 
 def _of_parquet(path: Path, said: Path, most: int | None) -> Events:

@@ -76,7 +76,7 @@ def _figure(folder: Path, name: str) -> Iterator[Any]:
     axis.spines[["left", "bottom"]].set_color(GREY)
     axis.grid(color=GREY, alpha=0.25, linewidth=0.6)
     yield axis
-    for text in (axis.title, axis.xaxis.label, axis.yaxis.label):
+    for text in (axis.xaxis.label, axis.yaxis.label):
         text.set_color(GREY)
     legend = axis.get_legend()
     for text in legend.get_texts() if legend else ():
@@ -97,7 +97,7 @@ def _curves(folder: Path, name: str, curve: Curve, title: str, across: str, unit
             axis.fill_between(ns, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.set_xscale("log", base=2 if unit == 1 else 10)
         axis.set_ylim(bottom=0)
-        axis.set_title(title, loc="left", fontsize=11)
+        axis.set_title(title, loc="left", fontsize=11, color=GREY)
         axis.set_xlabel(across)
         axis.set_ylabel("million rounds per second")
         axis.legend(frameon=False, fontsize=8, ncols=2)
@@ -124,7 +124,7 @@ def _violins(
             axis.plot(at, latency.again, "D", color="none", ms=7, mec=colour, mew=1.3, label=again)
         axis.set_yscale("log")
         axis.set_xticks(range(len(found)), list(found), rotation=25, ha="right", fontsize=8)
-        axis.set_title(title, loc="left", fontsize=11)
+        axis.set_title(title, loc="left", fontsize=11, color=GREY)
         axis.set_ylabel("nanoseconds")
         axis.legend(frameon=False, fontsize=7, ncols=3, loc="upper center")
         axis.set_ylim(top=axis.get_ylim()[1] * 8)

@@ -19,6 +19,7 @@ from slidewise.evaluation.store import Rows, Tables
 from slidewise.evaluation.windows import Timing
 
 BEST = -1  # stands for a repetition: of each round the shortest of all repetitions
+MOST_COUNTED = 2_000_000  # rounds of events whose calls are counted
 WORST = 50  # rounds of a latency experiment that are kept one by one
 
 
@@ -49,6 +50,7 @@ class Tasks:
     def __iter__(self) -> Iterator[Task]:
         s = self.settings
         yield Task("counts", (), self._counts)
+        yield Task("counts of events", (), self._event_counts)
         yield Task("allocations", (), self._allocations)
         for operator in s.operators:
             yield self._latency(operator, s.latency_n, s.latency_rounds, "latency")
@@ -202,6 +204,18 @@ class Tasks:
                 found = count(algorithm, workload, values, n, rounds or s.count_rounds)
                 if found is not None and asdict(found) not in rows:
                     rows.append(asdict(found))
+        return {"counts": rows}
+
+    def _event_counts(self) -> Tables:
+        """The calls over the first events of the experiment of latency."""
+        s, stream = self.settings, self.events
+        width = s.events_latency
+        rounds = min(10 * s.count_rounds, MOST_COUNTED)
+        end = stream.start(width) + rounds
+        rows: Rows = []
+        for algorithm in s.algorithms:
+            found = count(algorithm, "events", stream.values[:end], width, rounds, stream.times[:end])
+            rows += [asdict(found)] if found is not None else []
         return {"counts": rows}
 
     def _allocations(self) -> Tables:
