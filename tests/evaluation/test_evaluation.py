@@ -19,7 +19,7 @@ from slidewise.evaluation.bits import folded
 from slidewise.evaluation.claims import claims_of
 from slidewise.evaluation.commands import evaluate
 from slidewise.evaluation.counts import count
-from slidewise.evaluation.events import make_events, read_events
+from slidewise.evaluation.events import Events, make_events, read_events
 from slidewise.evaluation.run import run
 from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Store
@@ -107,6 +107,24 @@ def test_counts_are_those_of_the_paper(store: Store) -> None:
     again = count("DabaLite", "static", windows.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
     assert again is not None
     assert timed == {str(again.total)}
+
+
+@pytest.mark.parametrize("algorithm", TINY.algorithms)
+def test_windows_of_time_are_those_of_timed(algorithm: str) -> None:
+    choose = np.random.default_rng(9)
+    times = np.cumsum(choose.choice([0, 1, 5, 60], 400, p=[0.2, 0.5, 0.29, 0.01]))  # ties, ends that are met, and gaps
+    stream = Events(times, choose.integers(1, 1_000, 400), 0, "")
+    window, expected, most = sw.Timed(getattr(sw, algorithm)(sw.relative_variation), last=40), 0.0, 0
+    for at, (time, value) in enumerate(zip(times.tolist(), stream.values.tolist(), strict=True)):
+        window.insert(time, value)
+        most = max(most, len(window))
+        expected += window.query() if at >= stream.start(40) else 0
+    gaps, gone = np.ones((2, 400 - stream.start(40)), np.int64)
+    found = windows.events(algorithm, stream, 40, 400, gaps, gone)
+    assert found.total == pytest.approx(expected, rel=1e-12)
+    assert stream.most(40) == most
+    assert gone.sum() == 400 - len(window)
+    assert gone[0] > 0
 
 
 def test_rounds_ask_for_no_memory(store: Store) -> None:
