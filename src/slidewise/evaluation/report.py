@@ -120,9 +120,9 @@ def notes(results: Results) -> list[str]:
     clock, settings = results.clock, results.settings
     found = [
         f"Clock: {clock.get('name', '?')}, {clock.get('ticks_per_ns', 0):.3f} ticks per nanosecond, measured against "
-        f"Python's clock; it steps by {clock.get('step', 0):.1f} ns, and a round with nothing in it takes "
-        f"{clock.get('cost', 0):.1f} ns, which is in every latency and was not taken off. Reads do not wait for the "
-        "instructions before them.",
+        f"Python's clock; it steps by {clock.get('step', 0):.1f} ns. A round with nothing in it takes "
+        f"{clock.get('cost', 0):.1f} ns at the median; that is in every latency, and was not taken off. Reads do not "
+        "wait for the instructions before them, so the shortest rounds may be shorter than that.",
         f"{settings.repetitions} repetitions; in each one all algorithms run in turn, and each begins with another "
         "algorithm. Throughput is the median, its band reaches from the slowest repetition to the fastest.",
         "No round was left out of any figure. The longest round is mostly the machine's; so each round is also taken "
@@ -139,11 +139,11 @@ def notes(results: Results) -> list[str]:
             f"{_slow(results):.5%} took over a microsecond though they did not in another repetition."
         )
     even = all(row["few"] == row["many"] for row in results.allocations)
-    collected = "did not" if even else "DID"
+    differs = "did not" if even else "DID"
     found.append(
         "Memory: a window's arrays are made, and every page of them touched, before the clock starts, and a run is one "
         "call of compiled code, in which Python's collector cannot run; it is switched off, too. Numba's runtime "
-        f"counts what it hands out: between 64 rounds and 4,096 the count {collected} differ, for "
+        f"counts what it hands out: between 64 rounds and 4,096 the count {differs} differ, for "
         f"{len(results.allocations)} pairs of algorithm and operator."
     )
     agree = "the same" if results.totals_agree() else "DIFFERENT"
