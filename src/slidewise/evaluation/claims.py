@@ -78,8 +78,9 @@ def _always(cells: list[Cell], repetitions: int) -> tuple[str, str]:
     chance = len(cells) / comb(2 * repetitions, repetitions)
     figures = (
         f"{geometric_mean(ratios):.2f} times as fast on average ({min(ratios):.2f} to {max(ratios):.2f}), by the "
-        f"fastest repetitions {geometric_mean(fastest):.2f} ({min(fastest):.2f} to {max(fastest):.2f}); ahead in {ahead} "
-        f"of {len(cells)} settings, behind beyond the spread of repetitions in {against} (chance alone: {chance:.1f})"
+        f"fastest repetitions {geometric_mean(fastest):.2f} ({min(fastest):.2f} to {max(fastest):.2f}); ahead in "
+        f"{ahead} of {len(cells)} settings, behind beyond the spread of repetitions in "
+        f"{against} (chance alone: {chance:.1f})"
     )
     if ahead == len(cells):
         return CONFIRMED, figures
@@ -208,13 +209,13 @@ def _bulk(results: Results) -> Claim:
     for row in results.worst:
         if row["workload"] == "events latency" and row["algorithm"] in results.settings.algorithms:
             first[row["algorithm"]] = max(first.get(row["algorithm"], (0.0, 0)), (row["ns"], row["evicted"]))
-    figures = ", ".join(f"{name} {told(ns)} with {gone:,} rows leaving" for name, (ns, gone) in first.items())
+    figures = ", ".join(f"{name} {told(ns)} ({gone:,} left)" for name, (ns, gone) in first.items())
     bulk = [gone > BULK for _, gone in first.values()]
     verdict = NOT_CLEAR if not bulk else CONFIRMED if all(bulk) else REFUTED
     return Claim(
         f"On event-time windows the longest rounds are those in which more than {BULK} rows leave, for all algorithms.",
         verdict,
-        f"longest round that all repetitions had: {figures}" if figures else "not run",
+        f"longest round that all repetitions had, and how many rows left in it: {figures}" if figures else "not run",
     )
 
 

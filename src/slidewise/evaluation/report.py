@@ -77,7 +77,7 @@ def where(results: Results) -> str:
     said = results.machine
     packages = ", ".join(f"{name} {said[name]}" for name in ("slidewise", "numba", "numpy", "pyarrow") if name in said)
     return (
-        f"{said.get('date', '')}; {said.get('processor', '')}, {said.get('cores', '?')} cores, load at the start "
+        f"{said.get('date', '')}; {said.get('processor', '')}, {said.get('cores', '?')} cores, load averages "
         f"{said.get('load', '?')}; {said.get('system', '')}; Python {said.get('python', '')}, {packages}; "
         f"{results.settings.name} run, seed {results.settings.seed}"
     )
