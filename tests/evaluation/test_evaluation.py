@@ -139,11 +139,22 @@ def test_a_window_longer_than_the_data_is_left_out_and_said(store: Store) -> Non
     ]
 
 
-def test_a_stopped_run_goes_on_where_it_was(store: Store, tmp_path: Path) -> None:
-    said = Console(file=io.StringIO())
+def test_a_stopped_run_goes_on_where_it_was(store: Store) -> None:
+    said = Console(file=io.StringIO(), width=200)
     before = {path: path.stat().st_mtime_ns for path in store.raw.glob("*/*.parquet")}
+    stopped = store.raw / "latency_sum_n16"
+    stopped.rename(store.raw / f".{stopped.name}")  # what a run that is stopped while it writes leaves behind
     run(store.folder, TINY, True, said)
-    assert {path: path.stat().st_mtime_ns for path in store.raw.glob("*/*.parquet")} == before
+    after = {path: path.stat().st_mtime_ns for path in store.raw.glob("[!.]*/*.parquet")}
+    again = {path for path in before if after[path] != before[path]}
+    assert after.keys() == before.keys()
+    assert again == set(stopped.glob("*.parquet"))
+    assert "1 to do, about" in said.file.getvalue()
+    assert not list(store.raw.glob(".*"))
+
+
+def test_results_are_not_mixed(store: Store) -> None:
+    said = Console(file=io.StringIO())
     with pytest.raises(SlidewiseError, match="give --resume"):
         run(store.folder, TINY, False, said)
     with pytest.raises(SlidewiseError, match="other settings"):

@@ -29,9 +29,7 @@ def run(folder: Path, settings: Settings, resume: bool, console: Console) -> Sto
     with _progress(console) as progress:
         costs = _costs(todo, tasks, progress)
         seconds = [_estimate(task, costs) for task in todo]
-        console.print(
-            f"{len(todo)} experiments, about {_told(sum(seconds))}; stop at any time, and go on with --resume"
-        )
+        console.print(f"{len(todo)} to do, about {_told(sum(seconds))}; stop at any time, and go on with --resume")
         bar = progress.add_task("", total=max(sum(seconds), 1e-9))
         for task, cost in zip(todo, seconds, strict=True):
             progress.update(bar, description=task.name)
