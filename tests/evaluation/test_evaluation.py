@@ -20,10 +20,12 @@ from slidewise.evaluation.claims import claims_of
 from slidewise.evaluation.commands import evaluate
 from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import Events, make_events, read_events
+from slidewise.evaluation.loops import body_of
 from slidewise.evaluation.run import run
-from slidewise.evaluation.settings import Settings
+from slidewise.evaluation.settings import ALGORITHMS, Settings
 from slidewise.evaluation.store import Store
 from slidewise.evaluation.summary import Latency, Results, Speed
+from slidewise.kernels import algebra
 
 TINY = Settings(
     "tiny",
@@ -182,11 +184,27 @@ def test_filters_of_compiled_code_are_those_of_bloom() -> None:
     assert windows.rounds("TwoStacksLite", "bloom", values, 20, 40).total == wrapped
 
 
-def test_fiba_gives_the_same_answers() -> None:
+def plain_loop(algorithm: str, operator: str, loop: str, room: int, *arguments: Any) -> Any:
+    """What a loop gives when Python runs its text, which takes no time to compile."""
+    layout = windows.layout_of(operator)
+    text = body_of(algorithm, operator, layout).replace("from slidewise.kernels.borrowed import borrowed", "")
+    forms: Any = algebra.forms(operator, ("i",))
+    names: dict[str, Any] = {"jit": lambda f: f, "inlined": lambda f: f, "uint64": np.uint64, "now": lambda: 0}
+    scope = names | forms._asdict() | {"borrowed": lambda array: array}
+    exec(text, scope)
+    return scope[loop](*windows._arrays(algorithm, operator, room), *arguments)[1]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_loops_of_every_algorithm_give_the_same_answers(algorithm: str) -> None:
     values = windows.values_of("sum", 3)
-    expected = count("Recalc", "static", values, 40, 120)
-    assert expected is not None
-    assert windows.rounds("Fiba", "sum", values, 40, 120).total == expected.total
+    none, kept = np.empty(0, np.int64), np.zeros(1, np.int64)
+    for n in (1, 40):
+        static, drained = (count("Recalc", kind, values, n, 120) for kind in ("static", "fill and drain"))
+        assert static is not None
+        assert drained is not None
+        assert plain_loop(algorithm, "sum", "run_rounds", n, values, 0, n, 120, none, kept) == static.total
+        assert plain_loop(algorithm, "sum", "run_fill_and_drain", n, values, 0, n, 120) == drained.total
 
 
 def test_events_are_in_order_and_what_is_dropped_is_counted(tmp_path: Path) -> None:

@@ -105,8 +105,19 @@ def run_{name}({arrays}, {rest}):
 
 def loops_of(algorithm: str, operator: str, layout: Layout, dtype: str, min_arity: int = 4) -> dict[str, Any]:
     """The compiled loops `run_...` of an algorithm for an operator; `bloom` is the one of `evaluation.bits`."""
+    kinds = ("f" if dtype == "float64" else "i",)
+    said = (
+        "from slidewise.evaluation.bits import as_filters, combine, lift, lower"
+        if operator == "bloom"
+        else f"from slidewise.kernels.algebra import forms\nlift, combine, lower = forms({operator!r}, {kinds!r})"
+    )
+    text = _HEAD.format(operator=said) + body_of(algorithm, operator, layout, min_arity)
+    return vars(load_source(f"paper_{algorithm}_{operator}_{dtype}", text))
+
+
+def body_of(algorithm: str, operator: str, layout: Layout, min_arity: int = 4) -> str:
+    """The text of the loops; it needs jit, inlined, uint64, now, borrowed and the operator's functions."""
     loops = EVENTS if operator == "relative_variation" else STATIC + DYNAMIC
-    wide = operator == "bloom"
     if algorithm == "Fiba":
         names = ("I", *(f"V{c}" for c in range(len(layout.fields))))
         body = fiba_source(layout, 1, min_arity, _fiba(loops, layout))
@@ -114,18 +125,12 @@ def loops_of(algorithm: str, operator: str, layout: Layout, dtype: str, min_arit
         names = array_names(STEPS[algorithm], layout)
         body = compiled_source(STEPS[algorithm], layout, 1, _ring(algorithm, loops, layout))
     states = {name for name in names if name[-1].isdigit()}
-    views = [f"{'as_filters' if wide and name in states else 'borrowed'}({name})" for name in names]
+    views = [f"{'as_filters' if operator == 'bloom' and name in states else 'borrowed'}({name})" for name in names]
     entries = ""
     for name, arguments in re.findall(r"^def (\w+)\(WINDOW, (.+)\):", loops, re.MULTILINE):
         rest = arguments.format(x="x0")
         entries += _ENTRY.format(name=name, arrays=", ".join(names), views=", ".join(views), rest=rest)
-    kinds = ("f" if dtype == "float64" else "i",)
-    said = (
-        "from slidewise.evaluation.bits import as_filters, combine, lift, lower"
-        if wide
-        else f"from slidewise.kernels.algebra import forms\nlift, combine, lower = forms({operator!r}, {kinds!r})"
-    )
-    return vars(load_source(f"paper_{algorithm}_{operator}_{dtype}", _HEAD.format(operator=said) + body + entries))
+    return body + entries
 
 
 def _answer(layout: Layout) -> str:
