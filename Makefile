@@ -8,7 +8,7 @@ PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-browser lint format bench clean FORCE
+.PHONY: help setup demo test test-browser lint format bench bench-paper clean FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/spark_batch.py
 	@$(PY) benchmarks/spark_stream.py
+
+bench-paper: $(STAMP)-bench ## Run the paper's experiments again (hours; QUICK=1 for minutes), in build/paper
+	@$(VENV)/bin/slidewise bench paper $(if $(QUICK),--quick) --out build/paper --resume
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

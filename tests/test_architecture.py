@@ -18,6 +18,7 @@ ORDER = [
         "cli",
         "tour",
         "trace",
+        "evaluation",
         "pipeline",
         "sliding",
         "spark",

@@ -1,4 +1,4 @@
-"""The command line: `slidewise operators`, `slidewise run`, `slidewise demo`, `slidewise tour`, `slidewise trace`."""
+"""The command line: `slidewise operators`, `run`, `demo`, `tour`, `trace` and `bench paper`."""
 
 from __future__ import annotations
 
@@ -39,6 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--out", default="slidewise-demo", metavar="FOLDER", help="where all goes (slidewise-demo)")
     demo.add_argument("--events", type=_count, default=1_000_000, metavar="N", help="how many to make (1000000)")
     demo.set_defaults(run=_demo)
+
+    bench = commands.add_parser("bench", help="run the paper's experiments again, with a report")
+    bench.add_argument("what", choices=["paper"], help="which experiments")
+    bench.add_argument("--quick", action="store_true", help="smaller sizes: about five minutes on two cores")
+    bench.add_argument("--out", default="slidewise-paper", metavar="FOLDER", help="where all goes (slidewise-paper)")
+    bench.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
+    bench.add_argument("--data", metavar="FILE", help="events: a file of the DEBS 2012 challenge, or Parquet")
+    bench.add_argument("--floats", action="store_true", help="sums of floats, too")
+    bench.add_argument("--others", action="store_true", help="count the calls of the other algorithms, too")
+    bench.set_defaults(run=_bench)
 
     for command in (run, demo):
         command.add_argument("--master", metavar="URL", help="Spark's master (the job's own, or local[*])")
@@ -121,6 +131,14 @@ def _demo(options: argparse.Namespace) -> None:
     from slidewise.pipeline.commands import Settings, demo
 
     demo(options.out, options.file, options.events, Settings.of(options))
+
+
+def _bench(options: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from slidewise.evaluation.commands import Options, bench_paper
+
+    bench_paper(Options(Path(options.out), options.quick, options.resume, options.data, options.floats, options.others))
 
 
 def _setting(text: str) -> tuple[str, str]:

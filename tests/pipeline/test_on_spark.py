@@ -25,6 +25,7 @@ from spark_data import QUIET
 
 import slidewise as sw
 from slidewise.cli import main
+from slidewise.evaluation.events import make_events, prepare_on, read_events
 from slidewise.pipeline.cleaning import clean
 from slidewise.pipeline.events import write_events
 from slidewise.pipeline.job import Job, read_job
@@ -318,3 +319,13 @@ def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert (result / "report.png").exists()
     assert main(command[3:]) == 1
     assert "has results already (result, job.toml, events.tsv); give --overwrite" in capsys.readouterr().err
+
+
+def test_events_of_the_evaluation_are_those_that_are_made(spark: SparkSession, tmp_path: Path) -> None:
+    """The file of made events, parsed and cleaned on Spark, comes to the arrays that are made without a file."""
+    write_events(tmp_path / "events.tsv", 3_000, seed=11)
+    dropped = prepare_on(spark, tmp_path / "events.tsv", tmp_path / "prepared")
+    found, made = read_events(tmp_path / "prepared"), make_events(3_000, 11)
+    assert (found.dropped, dropped) == (0, made.dropped)
+    assert found.times.tolist() == made.times.tolist()
+    assert found.values.tolist() == made.values.tolist()

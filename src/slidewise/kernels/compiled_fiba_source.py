@@ -36,7 +36,7 @@ def levels(min_arity: int) -> int:
     return 2 + -(-40 // (min_arity.bit_length() - 1))
 
 
-def fiba_source(layout: Layout, inputs: int, min_arity: int) -> str:
+def fiba_source(layout: Layout, inputs: int, min_arity: int, loops: str = LOOPS) -> str:
     """The text of the functions; it needs jit, inlined, and the operator's functions.
 
     >>> from slidewise.kernels.layouts import builtin_layout
@@ -72,7 +72,7 @@ def fiba_source(layout: Layout, inputs: int, min_arity: int) -> str:
         "STOP": STOP,
         "PATH": PATH,
     }
-    text = (ORDER + NODES + SPINES + LATE + BULK + LOOPS).format(
+    text = (ORDER + NODES + SPINES + LATE + BULK + loops).format(
         A=", ".join(["I", *names]),
         x=", ".join(f"x{c}" for c in range(inputs)),
         x_i=", ".join(f"x{c}[i]" for c in range(inputs)),

@@ -215,7 +215,7 @@ STEPS = {
 }
 
 
-def compiled_source(steps: Steps, layout: Layout, inputs: int) -> str:
+def compiled_source(steps: Steps, layout: Layout, inputs: int, loops: str = LOOPS) -> str:
     """The text of an algorithm's functions for an operator of so many inputs; it needs jit, uint64 and the operator's.
 
     >>> from slidewise.kernels.layouts import builtin_layout
@@ -230,7 +230,7 @@ def compiled_source(steps: Steps, layout: Layout, inputs: int) -> str:
     """
     arrays = array_names(steps, layout)
     outputs = [f"O{c}" for c in range(len(layout.outputs))]
-    text = (steps.text + _with_evict(LOOPS, steps.text)).format(
+    text = (steps.text + _with_evict(loops, steps.text)).format(
         state=", ".join((*steps.pointers, *steps.partials)),
         arrays=", ".join(arrays),
         x=", ".join(f"x{c}" for c in range(inputs)),

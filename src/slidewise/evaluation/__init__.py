@@ -1,0 +1,1 @@
+"""The paper's experiments, run again: `slidewise bench paper`."""

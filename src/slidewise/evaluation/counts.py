@@ -1,0 +1,140 @@
+"""Counts, which no machine changes: calls of combine for each round, and partials that are stored.
+
+They come from the interpreted classes, whose steps the compiled loops share. A round is that of the timed loops, and
+its calls include those of its evictions and its query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import slidewise as sw
+from slidewise.errors import UnsuitableOperatorError
+from slidewise.operators.operator import Operator
+
+LOOKS = 8  # how often a run looks at what is stored, besides the end of its fill; some structures have to be walked
+
+
+@dataclass(frozen=True)
+class Count:
+    """One algorithm's run: rounds, calls of combine (of inverse too), partials."""
+
+    algorithm: str
+    operator: str
+    workload: str
+    n: int
+    rounds: int
+    average: float
+    worst: int
+    fill_worst: int  # the most calls of one insert while the window filled up, before the first round
+    stored: int
+    total: float  # of the answers
+
+
+class Counted:
+    """An operator whose calls are counted."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.calls = 0
+        self.operator = replace(
+            operator,
+            combine=self._counted(operator.combine),
+            inverse=self._counted(operator.inverse) if operator.inverse else None,
+            builtin=False,
+        )
+
+    def _counted(self, function: Any) -> Any:
+        def counted(a: Any, b: Any) -> Any:
+            self.calls += 1
+            return function(a, b)
+
+        return counted
+
+
+def count(algorithm: str, workload: str, values: Any, n: int, rounds: int, times: Any = None) -> Count | None:
+    """Count one run; None where the algorithm serves no operator that the experiments have.
+
+    In "events" n is the window's length in the unit of the times, and the rounds begin where the first row leaves.
+
+    >>> import numpy as np
+    >>> count("DabaLite", "static", np.arange(100), 32, 64).worst
+    6
+    """
+    found = _window(algorithm)
+    if found is None:
+        return None
+    counted, window = found
+    rows = values.tolist()
+    loop: Any = {"static": _static, "fill and drain": _dynamic, "events": _events}[workload]
+    average = worst = fill_worst = stored = done = 0
+    total = 0.0 if workload == "events" else 0
+    look = max(rounds // LOOKS, 1)
+    before = 0
+    for filled, answer in loop(window, rows, n, rounds, None if times is None else times.tolist()):
+        calls = counted.calls - before
+        if filled:
+            done += 1
+            average += calls
+            worst = max(worst, calls)
+            total += answer
+        else:
+            fill_worst = max(fill_worst, calls)
+        if filled and (done == 1 or done % look == 0 or (workload == "fill and drain" and done % n == 0 and n > look)):
+            stored = max(stored, window.stored())
+        before = counted.calls
+    name = counted.operator.name
+    return Count(algorithm, name, workload, n, done, average / max(done, 1), worst, fill_worst, stored, total)
+
+
+def _window(algorithm: str) -> tuple[Counted, Any] | None:
+    make = getattr(sw, algorithm)
+    for operator in (sw.sum, sw.max):
+        counted = Counted(operator)
+        try:
+            return counted, make(counted.operator)
+        except UnsuitableOperatorError:
+            continue
+    return None
+
+
+def _static(window: Any, rows: list[Any], n: int, rounds: int, _times: Any) -> Iterator[tuple[bool, Any]]:
+    size = len(rows)
+    for at in range(n):
+        window.insert(rows[at % size])
+        yield False, None
+    for at in range(n, n + rounds):
+        window.evict()
+        window.insert(rows[at % size])
+        yield True, window.query()
+
+
+def _dynamic(window: Any, rows: list[Any], n: int, rounds: int, _times: Any) -> Iterator[tuple[bool, Any]]:
+    """A round is an insert and a query; a drain belongs to the round after it."""
+    size = len(rows)
+    answer: Any = None
+    for at in range(rounds):
+        if at and at % n == 0:
+            for _ in range(n):
+                window.evict()
+        window.insert(rows[at % size])
+        answer = window.query()
+        yield True, answer
+
+
+def _events(window: Any, rows: list[Any], width: int, rounds: int, times: list[int]) -> Iterator[tuple[bool, Any]]:
+    first = done = 0
+    for at, time in enumerate(times):
+        if done == rounds:
+            return
+        started = time - width >= times[0]
+        window.insert(rows[at])
+        while times[first] <= time - width:
+            window.evict()
+            first += 1
+        if started:
+            done += 1
+            yield True, window.query()
+        else:
+            yield False, None

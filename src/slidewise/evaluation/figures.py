@@ -1,0 +1,143 @@
+"""The paper's figures, one panel to a file, as SVG and PNG; their colours suit a light page and a dark one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slidewise.errors import SlidewiseError
+from slidewise.evaluation.summary import Curve, Latency, Results
+
+COLOURS = {
+    "TwoStacks": "#e08e45",
+    "TwoStacksLite": "#c9531f",
+    "Daba": "#5b9bd5",
+    "DabaLite": "#2a6fdb",
+    "FlatFit": "#3f9b5f",
+    "Fiba": "#a05bb5",
+}
+GREY = "#808a96"
+MARKS = ((50.0, "o"), (99.9, "v"), (99.99, "s"), (99.999, "^"))
+SLIM = 90  # heights at which a violin's width is drawn
+
+
+def draw_all(results: Results, folder: Path) -> list[str]:
+    """Write the figures that there are results for; their names without suffix."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    latency = results.latencies("latency")
+    for operator in results.settings.operators:
+        found = {name: one for (of, name, _), one in latency.items() if of == operator}
+        if found:
+            n = results.settings.latency_n
+            title = f"{operator}: a round at n = {n:,}"
+            names.append(_violins(results, folder, "latency", operator, n, found, title))
+    for workload, short in (("throughput", "throughput"), ("fill and drain", "fill_and_drain")):
+        curve = results.speeds(workload)
+        for operator in results.settings.operators:
+            of = {key: speed for key, speed in curve.items() if key[0] == operator}
+            if of:
+                names.append(_curves(folder, f"{short}_{_plain(operator)}", of, f"{operator}: {workload}", "n", 1))
+    events = results.speeds("events")
+    if events:
+        names.append(_curves(folder, "events_throughput", events, "events by window", "window, seconds", 1e-6))
+    latency = results.latencies("events latency")
+    found = {name: one for (_, name, _), one in latency.items()}
+    if found:
+        n = results.settings.events_latency
+        title = f"events: a window of {n / 6e7:g} minutes"
+        names.append(_violins(results, folder, "events latency", "relative_variation", n, found, title))
+    return names
+
+
+def _plain(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+@contextmanager
+def _figure(folder: Path, name: str) -> Iterator[Any]:
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SlidewiseError(f"figures need matplotlib ({error}): pip install 'slidewise[plots]'") from error
+    figure = Figure(figsize=(5.6, 4.2), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.patch.set_alpha(0)
+    axis = figure.subplots()
+    axis.patch.set_alpha(0)
+    axis.tick_params(which="both", colors=GREY)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color(GREY)
+    axis.grid(color=GREY, alpha=0.25, linewidth=0.6)
+    yield axis
+    for text in (axis.xaxis.label, axis.yaxis.label):
+        text.set_color(GREY)
+    legend = axis.get_legend()
+    for text in legend.get_texts() if legend else ():
+        text.set_color(GREY)
+    with matplotlib.rc_context({"svg.hashsalt": "slidewise"}):
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+
+
+def _curves(folder: Path, name: str, curve: Curve, title: str, across: str, unit: float) -> str:
+    with _figure(folder, name) as axis:
+        for algorithm in dict.fromkeys(key[1] for key in curve):
+            points = sorted((n * unit, speed) for (_, one, n), speed in curve.items() if one == algorithm)
+            colour = COLOURS.get(algorithm, GREY)
+            ns = [n for n, _ in points]
+            axis.plot(ns, [s.per_second for _, s in points], "o-", ms=3, lw=1.5, color=colour, label=algorithm)
+            low, high = [1e3 / s.most for _, s in points], [1e3 / s.least for _, s in points]
+            axis.fill_between(ns, low, high, color=colour, alpha=0.15, linewidth=0)
+        axis.set_xscale("log", base=2 if unit == 1 else 10)
+        axis.set_ylim(bottom=0)
+        axis.set_title(title, loc="left", fontsize=11, color=GREY)
+        axis.set_xlabel(across)
+        axis.set_ylabel("million rounds per second")
+        axis.legend(frameon=False, fontsize=8, ncols=2)
+    return name
+
+
+def _violins(
+    results: Results, folder: Path, workload: str, operator: str, n: int, found: dict[str, Latency], title: str
+) -> str:
+    name = "events_latency" if workload == "events latency" else f"latency_{_plain(operator)}"
+    with _figure(folder, name) as axis:
+        for at, (algorithm, latency) in enumerate(found.items()):
+            colour = COLOURS.get(algorithm, GREY)
+            heights, widths = shape(*results.histogram(workload, operator, n, algorithm))
+            axis.fill_betweenx(heights, at - widths, at + widths, color=colour, alpha=0.55, linewidth=0)
+            axis.plot([at, at], [latency.least, latency.most], color=colour, lw=0.8)
+            for end in (latency.least, latency.most):
+                axis.plot([at - 0.12, at + 0.12], [end, end], color=colour, lw=1.4)
+            for (percent, mark), ns in zip(MARKS, latency.percentiles, strict=True):
+                axis.plot(
+                    at, ns, mark, color=colour, ms=4, mec=GREY, mew=0.5, label=f"{percent:g} %" if not at else None
+                )
+            again = "longest in all repetitions" if not at else None
+            axis.plot(at, latency.again, "D", color="none", ms=7, mec=colour, mew=1.3, label=again)
+        axis.set_yscale("log")
+        axis.set_xticks(range(len(found)), list(found), rotation=25, ha="right", fontsize=8)
+        axis.set_title(title, loc="left", fontsize=11, color=GREY)
+        axis.set_ylabel("nanoseconds")
+        axis.legend(frameon=False, fontsize=7, ncols=3, loc="upper center")
+        axis.set_ylim(top=axis.get_ylim()[1] * 8)
+    return name
+
+
+def shape(ns: Any, rounds: Any) -> tuple[Any, Any]:
+    """A violin over a logarithmic axis: heights, and the half width there.
+
+    A width is the logarithm of the number of rounds: a share of one in a million is seen, too, beside the rest.
+    """
+    ns = np.maximum(ns, 0.1)
+    edges = np.geomspace(ns[0] * 0.98, ns[-1] * 1.02, SLIM + 1)
+    seen, _ = np.histogram(ns, edges, weights=rounds)
+    widths = np.log1p(seen)
+    return np.sqrt(edges[1:] * edges[:-1]), 0.42 * widths / widths.max()

@@ -1,0 +1,182 @@
+"""The report: one HTML file that needs nothing else, on a phone as on a desk, light or dark."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from slidewise.evaluation.claims import Claim, told
+from slidewise.evaluation.summary import PERCENTILES, Results
+from slidewise.evaluation.windows import WITHOUT_A_COMPILED_FORM
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2933; --soft: #616e7c; --line: #d3d9e0; --page: #fff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --soft: #9aa5b1; --line: #3b4652; --page: #14191f; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 1180px;
+  margin: 1.5em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 2em 0 .5em; } .sub { color: var(--soft); }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr)); gap: 1em; }
+.figures img { width: 100%; height: auto; } .wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .92em; } td, th { padding: .3em 1em .3em 0; text-align: left;
+  vertical-align: top; border-bottom: 1px solid var(--line); }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.confirmed { color: #2f9e5b; } .refuted { color: #d64545; } .unclear { color: #c98a1b; }
+"""
+HEADINGS = {
+    "latency": "Static windows: latency",
+    "throughput": "Static windows: throughput",
+    "fill_and_drain": "Dynamic windows: fill and drain",
+    "events": "Event-time windows",
+}
+
+
+def write_report(folder: Path, results: Results, claims: Sequence[Claim], figures: Sequence[str]) -> Path:
+    """Write `report.html`."""
+    path = folder / "report.html"
+    path.write_text(page(folder, results, claims, figures), encoding="utf-8")
+    return path
+
+
+def page(folder: Path, results: Results, claims: Sequence[Claim], figures: Sequence[str]) -> str:
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>The paper, run again</title>',
+        f"<style>{STYLE}</style></head><body><h1>In-order sliding windows: the paper's experiments, run again</h1>",
+        f'<p class="sub">{escape(where(results))}</p>',
+        "<h2>What the paper says, and what this run says of it</h2>",
+        _table(("statement", "verdict", "figures"), [(c.statement, c.verdict, c.figures) for c in claims], verdict=1),
+    ]
+    for prefix, heading in HEADINGS.items():
+        shown = [name for name in figures if name.startswith(prefix)]
+        if shown:
+            parts += [
+                f"<h2>{heading}</h2>",
+                '<div class="figures">',
+                *(_image(folder, name) for name in shown),
+                "</div>",
+            ]
+        if prefix in ("latency", "events"):
+            rows = latency_rows(results, "latency" if prefix == "latency" else "events latency")
+            parts.append(_table(LATENCY_HEAD, rows))
+    parts += ["<h2>Counts, which no machine changes</h2>", _table(COUNT_HEAD, count_rows(results))]
+    parts += ["<h2>How it was measured</h2>", *(f"<p>{escape(text)}</p>" for text in notes(results))]
+    if results.skipped:
+        rows = [
+            (row["workload"], row["operator"], f"{row['n']:,}", row["algorithm"], row["why"]) for row in results.skipped
+        ]
+        parts += ["<h2>Not run</h2>", _table(("workload", "operator", "#n", "algorithm", "why"), rows)]
+    return "\n".join([*parts, "</body></html>"]) + "\n"
+
+
+def where(results: Results) -> str:
+    """The machine, the date, the versions."""
+    said = results.machine
+    packages = ", ".join(f"{name} {said[name]}" for name in ("slidewise", "numba", "numpy", "pyarrow") if name in said)
+    return (
+        f"{said.get('date', '')}; {said.get('processor', '')}, {said.get('cores', '?')} cores, load averages "
+        f"{said.get('load', '?')}; {said.get('system', '')}; Python {said.get('python', '')}, {packages}; "
+        f"{results.settings.name} run, seed {results.settings.seed}"
+    )
+
+
+LATENCY_HEAD = ("operator", "algorithm", "#least", *(f"#{p:g} %" for p in PERCENTILES), "#longest", "#longest in all")
+
+
+def latency_rows(results: Results, workload: str) -> list[tuple[str, ...]]:
+    """A line for each operator and algorithm."""
+    rows: list[tuple[str, ...]] = []
+    for (operator, algorithm, _), one in results.latencies(workload).items():
+        times = (one.least, *one.percentiles, one.most, one.again)
+        rows.append((operator, algorithm, *(told(ns) for ns in times)))
+    return rows
+
+
+COUNT_HEAD = (
+    "algorithm",
+    "operator",
+    "workload",
+    "#n",
+    "#rounds",
+    "#calls, average",
+    "#calls, worst",
+    "#partials, peak",
+)
+
+
+def count_rows(results: Results) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in results.counts:
+        numbers = (f"{row['n']:,}", f"{row['rounds']:,}", f"{row['average']:.2f}", f"{row['worst']:,}")
+        rows.append((row["algorithm"], row["operator"], row["workload"], *numbers, f"{row['stored']:,}"))
+    return rows
+
+
+def notes(results: Results) -> list[str]:
+    """What a reader has to know before trusting a figure."""
+    clock, settings = results.clock, results.settings
+    found = [
+        f"Clock: {clock.get('name', '?')}, {clock.get('ticks_per_ns', 0):.3f} ticks per nanosecond, measured against "
+        f"Python's clock; it steps by {clock.get('step', 0):.1f} ns. A round with nothing in it takes "
+        f"{clock.get('cost', 0):.1f} ns at the median; that is in every latency, and was not taken off. Reads do not "
+        "wait for the instructions before them, so the shortest rounds may be shorter than that.",
+        f"{settings.repetitions} repetitions; in each one all algorithms run in turn, and each begins with another "
+        "algorithm. Throughput is the median, its band reaches from the slowest repetition to the fastest.",
+        "No round was left out of any figure. The longest round is mostly the machine's; so each round is also taken "
+        "at its shortest over all repetitions, which have the same rows and the same steps. What is slow in "
+        "all of them is the algorithm's: the column 'longest in all'.",
+    ]
+    if results.noise:
+        share = median(row["share"] for row in results.noise)
+        lost = median(row["lost"] for row in results.noise)
+        worst = max(row["longest"] for row in results.noise)
+        found.append(
+            f"Preemption: of rounds with nothing in them, {share:.5%} took over a microsecond, {lost:.1%} of the time "
+            f"(medians of {len(results.noise)} looks; the longest {told(worst)}). Of the timed rounds "
+            f"{_slow(results):.5%} took over a microsecond though they did not in another repetition."
+        )
+    even = all(row["few"] == row["many"] for row in results.allocations)
+    differs = "did not" if even else "DID"
+    found.append(
+        "Memory: a window's arrays are made, and every page of them touched, before the clock starts, and a run is one "
+        "call of compiled code, in which Python's collector cannot run; it is switched off, too. Numba's runtime "
+        f"counts what it hands out: between 64 rounds and 4,096 the count {differs} differ, for "
+        f"{len(results.allocations)} pairs of algorithm and operator."
+    )
+    agree = "the same" if results.totals_agree() else "DIFFERENT"
+    found.append(f"Answers: the totals of all answers are {agree} for all algorithms in every experiment.")
+    if results.source:
+        found.append(
+            f"Events: {results.source['source']}, of which {results.source['dropped']:,} came after a newer one and "
+            f"were dropped; {results.source['events']:,} were left."
+        )
+    found.append(f"Without a compiled form, and so without times: {', '.join(WITHOUT_A_COMPILED_FORM)}.")
+    return found
+
+
+def _slow(results: Results) -> float:
+    found = [*results.latencies("latency").values(), *results.latencies("growth").values()]
+    rounds = sum(one.rounds for one in found)
+    return sum(one.slow * one.rounds for one in found) / rounds if rounds else 0.0
+
+
+def _image(folder: Path, name: str) -> str:
+    data = b64encode((folder / "figures" / f"{name}.svg").read_bytes()).decode()
+    return f'<img alt="{escape(name.replace("_", " "))}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], verdict: int | None = None) -> str:
+    """A table; a heading that begins with # is one of numbers."""
+    marks = [' class="n"' if name.startswith("#") else "" for name in head]
+    cells = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(head, marks, strict=True))
+    lines = [f'<div class="wide"><table><tr>{cells}</tr>']
+    for row in rows:
+        shown = list(marks)
+        if verdict is not None:
+            shown[verdict] = f' class="{"unclear" if row[verdict] == "not clear" else row[verdict]}"'
+        cells = "".join(f"<td{mark}>{escape(str(cell))}</td>" for cell, mark in zip(row, shown, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
+    return "\n".join([*lines, "</table></div>"])

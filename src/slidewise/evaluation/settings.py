@@ -1,0 +1,79 @@
+"""How large an evaluation is: the paper's sizes, and smaller ones for five minutes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ALGORITHMS = ("TwoStacks", "TwoStacksLite", "Daba", "DabaLite", "FlatFit", "Fiba")
+SECOND = 1_000_000
+WIDTHS = (10_000, 100_000, SECOND, 10 * SECOND, 60 * SECOND, 600 * SECOND, 3_600 * SECOND, 21_600 * SECOND)
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides what is run; results are resumed only where it is the same."""
+
+    name: str
+    seed: int = 2021
+    repetitions: int = 5
+    algorithms: tuple[str, ...] = ALGORITHMS
+    others: tuple[str, ...] = ()  # algorithms without a compiled form, of which only calls are counted
+    operators: tuple[str, ...] = ("sum", "geomean", "bloom")
+    latency_n: int = 1 << 14
+    latency_rounds: int = 10_000_000
+    growth: tuple[int, int] = (1 << 10, 1 << 20)
+    growth_rounds: int = 4 << 20
+    rounds: dict[str, int] = field(default_factory=dict)  # of one run of throughput, at least; twice n where more
+    sizes: tuple[int, ...] = tuple(1 << power for power in range(23))
+    memory: int = 8 * GIB  # no window is made whose arrays take more
+    events: int = 32_300_000
+    data: str = ""  # a file of events, instead of made ones
+    widths: tuple[int, ...] = WIDTHS
+    events_latency: int = 600 * SECOND
+    count_n: int = 1 << 10
+    count_rounds: int = 1 << 21  # at the larger size of `growth`
+    noise_rounds: int = 20_000_000
+
+    def rounds_at(self, operator: str, n: int) -> int:
+        """Rounds of a run: whole turns of n, and two at least, so that every rare step is in it in its due share."""
+        return max(-(-self.rounds[operator] // n), 2) * n
+
+    def digest(self) -> str:
+        """A few characters that stand for all settings."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def full(memory: int) -> Settings:
+    """The paper's sizes: 10 million rounds of latency in each repetition, 200 million of throughput in all five."""
+    rounds = {"sum": 40_000_000, "sum of floats": 40_000_000, "geomean": 40_000_000, "bloom": 40_000_000}
+    return Settings("full", rounds=rounds, memory=memory)
+
+
+def quick(memory: int) -> Settings:
+    """Five minutes on two cores, once all is compiled."""
+    return Settings(
+        "quick",
+        repetitions=3,
+        latency_rounds=1_000_000,
+        growth_rounds=2 << 20,
+        rounds={"sum": 1_000_000, "sum of floats": 1_000_000, "geomean": 200_000, "bloom": 50_000},
+        sizes=tuple(1 << power for power in range(0, 23, 2)),
+        memory=min(memory, GIB // 8),
+        events=2_000_000,
+        count_rounds=20_000,
+        noise_rounds=2_000_000,
+    )
+
+
+def memory_of_machine() -> int:
+    """Half of the machine's memory, in bytes; 1 GiB where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        total = next(line for line in lines if line.startswith("MemTotal"))
+    except (OSError, StopIteration):
+        return GIB
+    return int(total.split()[1]) * 1024 // 2

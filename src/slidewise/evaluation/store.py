@@ -1,0 +1,114 @@
+"""Raw results as Parquet: a folder for each experiment, which is there only once the experiment is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import slidewise as sw
+from slidewise.errors import SlidewiseError
+from slidewise.evaluation.settings import Settings
+
+Rows = list[dict[str, Any]]
+Tables = dict[str, Rows]
+PACKAGES = ("numba", "llvmlite", "numpy", "pyarrow", "matplotlib", "pyspark")
+
+
+def machine() -> dict[str, str]:
+    """The machine, its load at this moment, and the versions of all that takes part."""
+    found = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "load": ", ".join(f"{load:.1f}" for load in os.getloadavg()) if hasattr(os, "getloadavg") else "not known",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "slidewise": sw.__version__,
+    }
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+class Store:
+    """The folder of a run."""
+
+    def __init__(self, folder: Path, settings: Settings, resume: bool) -> None:
+        self.folder = folder
+        self.raw = folder / "raw"
+        self.settings = settings
+        there = [path for path in self.raw.glob("[!.]*") if path.is_dir()]
+        if there and not resume:
+            raise SlidewiseError(
+                f"{folder} has the results of {len(there)} experiments already; give --resume to go on with them, "
+                "or another --out"
+            )
+        note = self.raw / "settings.json"
+        if there and note.exists():
+            known = json.loads(note.read_text(encoding="utf-8")).get("digest")
+            if known != settings.digest():
+                raise SlidewiseError(
+                    f"{folder} was begun with other settings ({known}, not {settings.digest()}); give the same "
+                    "options, or another --out"
+                )
+        self.raw.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps({"digest": settings.digest(), "name": settings.name}), encoding="utf-8")
+
+    def has(self, task: str) -> bool:
+        return (self.raw / _plain(task)).is_dir()
+
+    def save(self, task: str, tables: Tables) -> None:
+        """Write an experiment's tables; a run that is stopped meanwhile leaves nothing that counts."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        place = self.raw / _plain(task)
+        unfinished = self.raw / f".{place.name}"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        said = {**machine(), "task": task, "seed": str(self.settings.seed), "settings": self.settings.digest()}
+        for name, rows in tables.items():
+            if rows:
+                table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
+                parquet.write_table(table, unfinished / f"{name}.parquet", compression="zstd")
+        unfinished.rename(place)
+
+    def rows(self, table: str) -> Rows:
+        """The rows of a table from all experiments that are done."""
+        from pyarrow import parquet
+
+        rows: Rows = []
+        for path in sorted(self.raw.glob(f"[!.]*/{table}.parquet")):
+            rows += parquet.ParquetFile(path).read().to_pylist()
+        return rows
+
+    def machine(self) -> dict[str, str]:
+        """What was written beside the first experiment that is there; this machine where there is none."""
+        from pyarrow import parquet
+
+        for path in sorted(self.raw.glob("[!.]*/*.parquet")):
+            found = parquet.read_schema(path).metadata or {}
+            return {key.decode(): value.decode() for key, value in found.items() if key != b"ARROW:schema"}
+        return machine()
+
+
+def _plain(task: str) -> str:
+    return task.replace(" ", "_").replace("=", "")
