@@ -48,7 +48,7 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
         return None
     layout = compiled.layout
     started = np.array([state is not None for state in states], np.bool_)
-    fields = _spread(op, layout, states)
+    fields = spread(op, layout, states)
     if fields is None:
         return None
     m = len(inputs[0])
@@ -58,7 +58,7 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
     return Answers(outputs, valid[0] if valid else None), _gathered(op, inputs, offsets, states, fields)
 
 
-def _spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:
+def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:
     """The states' numbers as one array per field; None where one is of another type than the field."""
     fields = [np.zeros(len(states), dtype) for dtype in layout.fields]
     kinds: dict[str, Any] = {"int64": int, "float64": float, "bool": bool}
@@ -82,18 +82,22 @@ def _gathered(
 ) -> list[Any]:
     """The states again as the interpreted operator knows them."""
     found = list(states)
-    columns = [field.tolist() for field in fields]
-    starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
-    for k, (a, b) in enumerate(zip(starts, stops, strict=True)):
-        if a == b:
-            continue
-        numbers = [column[k] for column in columns]
-        if op.builtin and op.name == "sum" and inputs[0].dtype != np.float64:
-            found[k] = (numbers[0] << 32) + numbers[1]
-            continue
-        like = states[k] if states[k] is not None else op.lift(*(x[a].item() for x in inputs))
-        found[k] = shaped(like, iter(numbers))
+    new = np.flatnonzero(np.diff(offsets))
+    if len(new):
+        a = offsets[new[0]]
+        like = next((state for state in states if state is not None), None)
+        like = op.lift(*(x[a].item() for x in inputs)) if like is None else like
+        for k, state in zip(new.tolist(), gathered(op, like, [field[new] for field in fields]), strict=True):
+            found[k] = state
     return found
+
+
+def gathered(op: Operator, like: Any, fields: Sequence[Array]) -> list[Any]:
+    """States as the interpreted operator knows them, of the same shape as `like`, from one array per field."""
+    rows = zip(*(field.tolist() for field in fields), strict=True)
+    if op.builtin and op.name == "sum" and isinstance(like, int):
+        return [(high << 32) + low for high, low in rows]
+    return [shaped(like, iter(numbers)) for numbers in rows]
 
 
 def _is_int_sum(op: Operator, layout: Layout) -> bool:
