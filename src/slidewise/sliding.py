@@ -48,6 +48,10 @@ class Sliding(Definition):
             return over_spark(self, table, **options)
         if options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+        if self.every is not None:
+            from slidewise.beats.tables import beats_of_table
+
+            return beats_of_table(self, table)
         from slidewise.tables.evaluate import over_table
 
         return over_table(self, table)
@@ -75,6 +79,8 @@ class Sliding(Definition):
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
         ({'peak': 71.0}, {'peak': 70.0})
         """
+        if self.every is not None:
+            raise SlidewiseError("answers on a beat are not for live() yet; call the definition on a table")
         if late == "revise":
             from slidewise.live.revising import Revising
 

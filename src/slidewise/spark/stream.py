@@ -87,6 +87,8 @@ def planned_stream(
         raise SlidewiseError(f"metrics= is a name for the counts in the query's progress, not {metrics!r}")
     schema = df.schema
     check(definition, schema)
+    if definition.every is not None:
+        raise SlidewiseError("answers on a beat are not for streams yet; call the definition on a batch DataFrame")
     _check_watermark(definition, schema)
     _check_settings(df.sparkSession)
     return result_schema(definition, schema), StreamPlan(shards, _forgotten(definition, forget_after))
