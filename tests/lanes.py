@@ -239,6 +239,18 @@ def run(lane: str, cases: list[Case]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def run_alone(lane: str, cases: list[Case]) -> dict[str, tuple[Case, list[dict[str, Any]]]]:
+    """The cases in microseconds of UTC, as a stream has them, each with its answers."""
+    found = [Case(case.name, case.definition, in_microseconds(case)) for case in cases]
+    answers = run(lane, found)
+    return {case.name: (case, answers[case.name]) for case in found}
+
+
+def in_microseconds(case: Case) -> pa.Table:
+    at = case.table.schema.get_field_index(str(case.definition.on))
+    return case.table.set_column(at, str(case.definition.on), case.table.column(at).cast(pa.timestamp("us", "UTC")))
+
+
 def _beats_of(case: Case, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Answers on a beat under their keys and beats, as `direct_beats` has them."""
     definition = case.definition

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,6 +21,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from spark_data import QUIET
+from streams import SETTINGS, Files, answered, run, settings
 
 import slidewise as sw
 
@@ -105,3 +108,35 @@ def test_beats_are_spark_windows(
     rows, expected = ([tuple(row) for row in one.orderBy("k", "ts").collect()] for one in (mine, theirs))
     assert len(expected) > 30
     assert rows == expected
+
+
+def test_beats_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Micro-batches out of order, an idle key, a restart: the beats of a table, and of Spark's window()."""
+    table = events(datetime(2024, 3, 1, tzinfo=UTC), 300)
+    times = np.array(table.column("ts").cast(pa.int64()).to_pylist(), np.int64)
+    arrival = np.argsort(times + np.random.default_rng(1).integers(0, 60_000_000, len(times)), kind="stable")
+    definition = sw.Sliding(
+        by="k",
+        on="ts",
+        every="1 minute",
+        n=sw.count().over("10 minutes", closed="left"),
+        top=sw.max("x").over("10 minutes", closed="left"),
+        middle=sw.median("x").over("5 minutes", closed="left"),
+    )
+    with settings(spark, SETTINGS):
+        files = Files(spark, tmp_path / "in")
+        stream = files.stream(spark.createDataFrame(table).schema)
+        mine = stream.withWatermark("ts", "60 seconds").transform(definition, shards=2)
+        assert "a row for each key and beat" in str(definition.explain(stream.withWatermark("ts", "60 seconds")))
+        for part in np.array_split(arrival, 3):
+            files.add(table.take(pa.array(part)))
+            run(mine, tmp_path / "out", tmp_path / "checkpoint")
+        end = table.slice(0, 1).set_column(1, "ts", pa.array([int(times.max()) + 10**9], table.schema.field("ts").type))
+        files.add(end)
+        progress = run(mine, tmp_path / "out", tmp_path / "checkpoint")
+    found = answered(tmp_path / "out")
+    times_found = found.column("ts").cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))  # as Spark writes them
+    order = [("k", "ascending"), ("ts", "ascending")]
+    rows = found.set_column(1, "ts", times_found).sort_by(order).to_pylist()
+    assert rows == definition(table).sort_by(order).to_pylist()
+    assert progress[-1].stateOperators[0].numRowsTotal <= 5  # a directory for each shard, and the last row

@@ -8,6 +8,7 @@ the other, oldest first: the time and the columns that are aggregated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,14 @@ from slidewise.spark.pages import LARGEST, Pages, record, record_from
 Array = Any
 LOWEST = -(2**63)
 HASH, NEWEST, COUNT, STATES, LARGE = (f"slidewise {name}" for name in ("hash", "newest", "rows", "states", "large"))
+
+
+def keys_schema(schema: Any, by: Sequence[str]) -> Any:
+    """The schema of a page's keys; `schema` is that of the rows."""
+    import pyarrow as pa
+
+    of_key = [(HASH, pa.int64()), (NEWEST, pa.int64()), (COUNT, pa.int64()), (STATES, pa.binary()), (LARGE, pa.int64())]
+    return pa.schema([*(schema.field(name) for name in by), *(pa.field(*one) for one in of_key)])
 
 
 @dataclass(slots=True)
@@ -54,11 +63,14 @@ class Keys:
 class Buckets:
     """The pages of a shard's keys. `keys_schema` and `rows_schema` are those of the two parts."""
 
-    def __init__(self, pages: Pages, directory: Directory, keys_schema: Any, rows_schema: Any) -> None:
+    def __init__(
+        self, pages: Pages, directory: Directory, keys_schema: Any, rows_schema: Any, of_page: Any = np.max
+    ) -> None:
         self._pages = pages
         self._directory = directory
         self._keys_schema = keys_schema
         self._rows_schema = rows_schema
+        self._of_page = of_page  # which of its keys' times the directory has for a page
 
     def empty(self) -> Keys:
         return Keys(self._keys_schema.empty_table(), self._rows_schema.empty_table())
@@ -116,7 +128,7 @@ class Buckets:
         first = record(_one_batch(table))
         self._pages.write(bucket.page, len(first).to_bytes(4, "little") + first + record(_one_batch(rows)))
         large = int((table.column(LARGE).to_numpy() > 0).sum())
-        made.append(bucket._replace(newest=int(table.column(NEWEST).to_numpy().max()), large=large))
+        made.append(bucket._replace(newest=int(self._of_page(table.column(NEWEST).to_numpy())), large=large))
 
     def expire(self, until: int) -> list[int]:
         """Drop the pages whose newest row is at or before this time; the numbers of the large keys that were there."""

@@ -59,10 +59,7 @@ class Keeping:
         assert definition.on is not None
         needed = dict.fromkeys((definition.on, *definition.inputs))
         self.rows_schema = pa.schema([schema.field(name) for name in needed])
-        of_key = [(B.HASH, pa.int64()), (B.NEWEST, pa.int64()), (B.COUNT, pa.int64())]
-        of_key += [(B.STATES, pa.binary()), (B.LARGE, pa.int64())]
-        keys = pa.schema([*(schema.field(name) for name in definition.by), *(pa.field(*one) for one in of_key)])
-        self.buckets = Buckets(pages, directory, keys, self.rows_schema)
+        self.buckets = Buckets(pages, directory, B.keys_schema(schema, definition.by), self.rows_schema)
 
     @cached_property
     def _groups(self) -> list[Windowed]:
