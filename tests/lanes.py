@@ -114,6 +114,8 @@ def _polars(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
 def _live(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """One event at a time, peers together."""
+    if definition.every is not None:
+        return _live_beats(definition, table)
     if definition.on is None:
         live = definition.live()
         answers = [{**row, **live.push(row)} for row in table.to_pylist()]
@@ -135,6 +137,8 @@ def _live_shared(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
 def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False) -> pa.Table:
     """Batches of many sizes, through kernels and one by one, with single events between them."""
+    if definition.every is not None:
+        return _live_beat_batches(definition, table, late="wait:0" if spikes else "error")
     choose = random.Random(len(table))
     table_in = in_time_order(definition, table)
     live = definition.live(late="error" if definition.on is None else "wait:0", spikes=spikes)
@@ -161,7 +165,7 @@ def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False)
 
 def _revised(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """Events in a random order, one by one and in batches, whose answers are given again: the last of each counts."""
-    if definition.on is None:
+    if definition.on is None or definition.every is not None:  # beats are never given again
         return _live(definition, table)
     choose = random.Random(len(table))
     table_in = table.take(np.array(choose.sample(range(len(table)), len(table)), np.int64))
@@ -180,6 +184,57 @@ def _revised(definition: sw.Sliding, table: pa.Table) -> pa.Table:
             live = definition.restore(live.snapshot())
     assert live.stats.answered == live.stats.events == len(table)
     return as_table(definition, table, list(last.values()))
+
+
+def _live_beats(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """One event at a time; events of the last seconds wait, and come in any order."""
+    choose = random.Random(len(table))
+    ticks = times_of(definition, table)
+    wait = (max(ticks, default=0) - min(ticks, default=0)) // 10 + 1
+    order = sorted(range(len(table)), key=lambda i: ticks[i] + choose.random() * wait)
+    live: Any = definition.live(late=f"wait:{wait}{'ns' if isinstance(definition.every, Duration) else ''}")
+    answers = []
+    for row in table.take(np.array(order, np.int64)).to_pylist():
+        answers += live.push(row)
+    answers += live.flush()
+    return as_table(definition, table, answers + _last_beats(definition, table, live))
+
+
+def _live_beat_batches(definition: sw.Sliding, table: pa.Table, late: str) -> pa.Table:
+    """Batches through kernels and single events, with `advance` and snapshots between them."""
+    choose = random.Random(len(table))
+    rows, ticks = table.to_pylist(), times_of(definition, table)
+    order = sorted(range(len(rows)), key=lambda i: (ticks[i], order_of(definition, rows[i])))
+    ordered, ticks = table.take(np.array(order, np.int64)), [ticks[i] for i in order]
+    live: Any = definition.live(late=late)
+    answers: list[dict[str, Any]] = []
+    at = 0
+    with patch("slidewise.live.beat_batch.FEW", 2):
+        while at < len(rows):
+            piece = ordered.slice(at, choose.choice([1, 2, 7, 40]))
+            at += len(piece)
+            if choose.random() < 0.3:
+                answers += [beat for row in piece.to_pylist() for beat in live.push(row)]
+            else:
+                answers += live.push_many(piece).to_pylist()
+            if choose.random() < 0.3 and (at == len(rows) or ticks[at] > ticks[at - 1]):
+                answers += live.advance(to=piece.column(str(definition.on)).to_pylist()[-1])
+            if choose.random() < 0.2:
+                live = definition.restore(live.snapshot())
+    return as_table(definition, table, answers + _last_beats(definition, table, live))
+
+
+def _last_beats(definition: sw.Sliding, table: pa.Table, live: Any) -> list[dict[str, Any]]:
+    """The beats behind the last event: time moves on until all windows are empty."""
+    if not len(table):
+        return []
+    newest = max(table.column(str(definition.on)).to_pylist())
+    longest = max((one.window.last for one in definition.columns.values() if one.window), key=_exact)
+    every = definition.every
+    far = [10 * one.timedelta() if isinstance(one, Duration) else 10 * one for one in (longest, every)]
+    found: list[dict[str, Any]] = live.advance(to=newest + max(far))
+    assert len(live) == 0  # and no key holds state
+    return found
 
 
 def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
