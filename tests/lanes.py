@@ -246,7 +246,7 @@ def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     choose = random.Random(len(rows))
     cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8)) if rows else []
     pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    with patch("slidewise.spark.carrying.FEWEST", 1):
+    with patch("slidewise.spark.carrying.FEWEST", 1), patch("slidewise.spark.beating.MOST", 20):
         found = list(carried(Carrying(definition) if definition.every is None else Beating(definition), pieces))
     return as_table(definition, table, [row for piece in found for row in piece.to_pylist()])
 

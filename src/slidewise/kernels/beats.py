@@ -100,12 +100,17 @@ def beats_seen(codes: Array, first: Array, last: Array) -> tuple[Array, Array]:
     """
     if not len(codes):
         return codes, first
+    first, counts = new_beats(codes, first, last)
+    shift = np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    return np.repeat(codes, counts), np.arange(len(shift)) + shift
+
+
+def new_beats(codes: Array, first: Array, last: Array) -> tuple[Array, Array]:
+    """The first beat of each slice, or row, that none of its key before it has, and how many there are of these."""
     new_key = np.diff(codes, prepend=codes[0] - 1) != 0
     before = np.concatenate([first[:1], last[:-1] + 1])
     first = np.where(new_key, first, np.maximum(first, before))
-    counts = np.maximum(last - first + 1, 0)
-    shift = np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-    return np.repeat(codes, counts), np.arange(len(shift)) + shift
+    return first, np.maximum(last - first + 1, 0)
 
 
 @cached_jit

@@ -1,4 +1,4 @@
-"""Answers on a beat over rows sorted by key and time that come batch by batch: the beats of one table, in the memory of
+"""Answers on a beat over sorted rows that come batch by batch: the beats of one table, in the memory of
 the slices of one window.
 
 Of the key that a batch ends in, the slices that later beats need are kept; its beats up to the newest row are given.
@@ -6,6 +6,8 @@ Of the key that a batch ends in, the slices that later beats need are kept; its 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from slidewise.beats.slices import Slices, sliced
 from slidewise.beats.tables import as_times
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
-from slidewise.kernels.beats import slice_numbers, times_of
+from slidewise.kernels.beats import held_at, new_beats, slice_numbers, times_of
 from slidewise.spark.blame import first_to_fail
 from slidewise.spark.carrying import Carrying
 from slidewise.spark.slices import SLICE
@@ -24,6 +26,7 @@ from slidewise.spark.sorted_rows import SortedRows, check_times, codes_of, named
 from slidewise.windows import Beats
 
 Array = Any
+MOST = 2**21  # beats that are answered at once, about
 _NEVER, _ALWAYS = -(2**62), 2**62
 
 
@@ -54,6 +57,20 @@ class Beating(Carrying):
             return 0
         slices = self._before.slices
         return max([len(slices), *(int(part.counts.sum()) for part in slices.parts if hasattr(part, "inputs"))])
+
+    def pieces(self, table: Any) -> Iterator[Any]:
+        """A row may be seen at very many beats, so that those of a batch of rows would not fit into memory."""
+        check_times(self._definition, table, self._hidden)
+        if not len(table):
+            return
+        rows = SortedRows(table, self._definition, codes_of(self._definition, table, None)[0])
+        times = rows.times
+        assert times is not None
+        beats = self._aggregates.beats(times.unit, times.data.dtype == np.float64, times.arrow)
+        _, counts = new_beats(rows.codes, *held_at(beats, slice_numbers(beats, times.data)))
+        cuts = np.flatnonzero(np.diff(np.cumsum(counts) // MOST)) + 1
+        for a, b in pairwise([0, *cuts.tolist(), len(table)]):
+            yield table.slice(a, b - a)
 
     def push(self, table: Any) -> Any:
         """Take in more rows; the beats that they show to be complete, or None where there are none."""

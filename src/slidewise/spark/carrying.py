@@ -62,6 +62,10 @@ class Carrying:
         check_times(self._definition, table, self._hidden)
         return self._go(table if self._held is None else pa.concat_tables([self._held, table]), end=False)
 
+    def pieces(self, table: Any) -> Iterator[Any]:
+        """A table in pieces whose answers are not too many at once."""
+        yield table
+
     def finish(self) -> Any:
         """The rows that still wait, with their answers, or None."""
         held, self._held = self._held, None
@@ -162,7 +166,6 @@ def _scaled(spec: Spec, unit: int) -> Spec:
 
 def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:
     """The answers over sorted rows that come as tables of any size, as tables."""
-    import pyarrow as pa
 
     gathered: list[Any] = []
     size = 0
@@ -170,17 +173,22 @@ def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:
         gathered.append(table)
         size += len(table)
         if size >= max(FEWEST, carrying.size):
-            found = carrying.push(pa.concat_tables(gathered))
+            yield from _pushed(carrying, gathered)
             gathered, size = [], 0
-            if found is not None:
-                yield found
     if gathered:
-        found = carrying.push(pa.concat_tables(gathered))
-        if found is not None:
-            yield found
+        yield from _pushed(carrying, gathered)
     found = carrying.finish()
     if found is not None:
         yield found
+
+
+def _pushed(carrying: Carrying, tables: list[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for piece in carrying.pieces(pa.concat_tables(tables)):
+        found = carrying.push(piece)
+        if found is not None:
+            yield found
 
 
 def with_types(table: Any, kinds: dict[str, Any]) -> Any:
