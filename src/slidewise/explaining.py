@@ -36,6 +36,20 @@ class Explained:
             return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
         return f"{self.bytes_per_state + 8} bytes for each row in the window"
 
+    @property
+    def on_a_stream(self) -> str:
+        """What a micro-batch reads of a window that does not fit into one page, where that is worth a word."""
+        op = self.aggregate.operator
+        if self.choice.algorithm is None:
+            return ""
+        if exact_quantile(op) is not None:
+            return "a batch reads its keys' whole windows, since ranks need every value"
+        if op.builtin and op.name in ("collect", "count_distinct"):
+            return "a batch reads its keys' whole windows, since a state is as large as its rows"
+        if op.builtin and "approximate" in op.parameters:
+            return "what a batch reads and writes does not grow with the window, since states have a bounded size"
+        return ""
+
 
 class Explanation(tuple[Explained, ...]):
     """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
@@ -55,8 +69,7 @@ class Explanation(tuple[Explained, ...]):
                 f"calls per event: {one.choice.calls}",
                 f"a key's state: {one.state}",
             ]
-            if exact_quantile(one.aggregate.operator) is not None:
-                lines.append("on a stream: a batch reads its keys' whole windows, since ranks need every value")
+            lines += [f"on a stream: {one.on_a_stream}"] if one.on_a_stream else []
             if one.together:
                 others = "".join(f", {name}" for name in one.together[:6] if name != one.name)
                 lines.append(
