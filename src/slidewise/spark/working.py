@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from slidewise.errors import SlidewiseError
+from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
 from slidewise.spark.buckets import HASH
 from slidewise.spark.packing import DATA, DROPPED, ROWS
@@ -17,6 +18,7 @@ def run(payload: bytes, batches: Iterable[Any]) -> Iterator[Any]:
     """A function of a module of this package over record batches, see `workers.task`."""
     from pyspark import cloudpickle
 
+    stay_single()
     module, function, given = cloudpickle.loads(payload)
     try:
         yield from getattr(import_module(f"slidewise.spark.{module}"), function)(*given, batches)
@@ -30,6 +32,7 @@ class Working:
     def __init__(self, payload: bytes, handle: Any, pages: Any) -> None:
         from pyspark import cloudpickle
 
+        stay_single()
         terms, names = cloudpickle.loads(payload)
         self._names = [HASH, *names]
         self._shard = Shard(terms)
