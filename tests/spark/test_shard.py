@@ -16,6 +16,7 @@ from shards import FINGERPRINT, SECOND, Stream, played, small_pages, times_of
 import slidewise as sw
 from slidewise.spark.large_key import LargeKey
 from slidewise.spark.pages import closed, opened
+from slidewise.spark.seven_bits import as_bytes, as_text
 from slidewise.spark.squeezing import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
@@ -229,10 +230,11 @@ def test_pages_that_are_not_touched_are_neither_read_nor_written() -> None:
     definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over(rows=50))
     keys = [f"key {i}" for i in range(400)]
     stream = Stream(definition, rows_at([0], x=[1.0]).schema)
-    for i in range(20):
-        stream.push(rows_at([i] * 400, k=keys, x=1.0), ms(i))
-    assert len(stream.store.pages) > 3
-    stream.push(rows_at([21], k=["key 7"], x=1.0), ms(30))
+    with small_pages(30_000):
+        for i in range(20):
+            stream.push(rows_at([i] * 400, k=keys, x=1.0), ms(i))
+        assert len(stream.store.pages) > 3
+        stream.push(rows_at([21], k=["key 7"], x=1.0), ms(30))
     assert len(stream.store.read) == 2  # the directory, and the key's page
     assert len(stream.store.written) == 2
 
@@ -326,3 +328,11 @@ def test_state_that_cannot_be_stored_is_refused() -> None:
     stream = Stream(sw.Sliding(by="k", on="ts", n=odd("x").over("all")), table.schema)
     with pytest.raises(sw.SlidewiseError, match=r"a state of 'n' is or holds .* give its operator encode= and decode="):
         stream.push(table, ms(5))
+
+
+@pytest.mark.parametrize("size", [*range(17), 1_000])
+def test_bytes_as_text_are_the_same_bytes_again(size: int) -> None:
+    data = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8).tobytes()
+    text = as_text(data)
+    assert text.isascii()
+    assert as_bytes(text) == data

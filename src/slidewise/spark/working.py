@@ -11,6 +11,7 @@ from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
 from slidewise.spark.buckets import HASH
 from slidewise.spark.packing import DATA, DROPPED, ROWS
+from slidewise.spark.seven_bits import as_bytes, as_text
 from slidewise.spark.shard import Shard
 
 
@@ -63,17 +64,17 @@ class Working:
 
 
 class MapStore:
-    """A map state of Spark as a place for pages."""
+    """A map state of Spark as a place for pages, which lie there as text."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
 
     def get(self, number: int) -> bytes | None:
         found = self._state.getValue((number,))
-        return None if found is None else bytes(found[0])
+        return None if found is None else as_bytes(found[0])
 
     def put(self, number: int, page: bytes) -> None:
-        self._state.updateValue((number,), (page,))
+        self._state.updateValue((number,), (as_text(page),))
 
     def remove(self, number: int) -> None:
         self._state.removeKey((number,))
