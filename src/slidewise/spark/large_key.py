@@ -25,7 +25,7 @@ from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.spanning import Spanning, spanning
 from slidewise.kernels.typed import readied
 from slidewise.live.codec import Reader, Writer
-from slidewise.live.slid import Slid, _bounds, columns_of
+from slidewise.live.slid import Slid, bounds_of, columns_of
 from slidewise.live.spec import Member, Spec
 from slidewise.spark.chunk_window import ChunkWindow, State
 from slidewise.spark.pages import Pages, record, record_from
@@ -205,7 +205,7 @@ class LargeKey:
         """The answers of the rows that are not silent, with the chunks between known by their state; and where the last
         window starts."""
         spec = group.spec
-        starts, ends = _bounds(spec, places, np.array([0, rows.count]), True)
+        starts, ends = bounds_of(spec, places, np.array([0, rows.count]), True)
         first = int(starts[-1])
         new = ~rows.silent  # type: ignore[operator]
         starts, ends = np.minimum(starts[new], before), np.maximum(ends[new], before)

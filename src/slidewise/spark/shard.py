@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -57,7 +55,7 @@ class Shard:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._definition = terms.definition
-        specs = [_in_microseconds(spec) for spec in specs_of(terms.definition, spikes=False)]
+        specs = [spec.scaled(_MICROSECOND) for spec in specs_of(terms.definition, spikes=False)]
         self._sliding = [spec for spec in specs if not spec.running]
         self._running = [spec for spec in specs if spec.running]
         self._lifetime = lifetime(specs, terms.forget_after)
@@ -218,15 +216,7 @@ def lifetime(specs: list[Spec], forget_after: int | None) -> int | None:
     """For how long after its last row a key may be needed, in microseconds; None where there is no end."""
     if any(spec.running or spec.numbered for spec in specs):
         return forget_after
-    return int(max(math.ceil(spec.width) for spec in specs))
-
-
-def _in_microseconds(spec: Spec) -> Spec:
-    if spec.numbered or spec.width is None:
-        return spec
-    scaled = copy(spec)
-    scaled.width = Fraction(spec.width, _MICROSECOND)
-    return scaled
+    return int(max(math.ceil(spec.width + (spec.grain or 0)) for spec in specs))
 
 
 def _as(table: Any, schema: Any) -> Any:

@@ -11,18 +11,18 @@ import numpy as np
 
 from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.kernels.bounds import row_bounds, time_bounds
+from slidewise.kernels.bounds import row_bounds
 from slidewise.kernels.give_back import as_arrow_array
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import (
     all_valid,
     as_numbers,
+    find_bounds,
     named_fields,
     never_raises,
     over_bounds,
     plain_rows,
     several_over_bounds,
-    ticks,
 )
 from slidewise.kernels.series import Column, read
 from slidewise.kernels.typed import answer_type, check_type, readied, restored
@@ -91,7 +91,7 @@ class Rows:
 
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""
-        key = (window.rows, window.last, window.closed)
+        key = (window.rows, window.last, window.closed, window.grain)
         if key not in self._bounds:
             self._bounds[key] = self._find_bounds(window)
         return self._bounds[key]
@@ -107,9 +107,7 @@ class Rows:
             row_bounds(offsets, window.rows or max(self._count, 1), left, starts, ends)
             return starts, ends
         self._check_length(window)
-        moments, width, edge = ticks(window, self.times)
-        moments = self.arranged.bring(moments)
-        time_bounds(moments, offsets, width, moments.dtype == np.int64, edge, left, starts, ends)
+        find_bounds(window, self.times, self.arranged, offsets, starts, ends)
         return starts, ends
 
     def _check_length(self, window: Window) -> None:
