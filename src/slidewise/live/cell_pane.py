@@ -21,7 +21,7 @@ class Cell(NamedTuple):
     """Rows that leave together: the newest place among them, how many count, and each member's partial."""
 
     place: Any
-    count: int
+    rows: int
     states: list[Any]
 
 
@@ -92,7 +92,7 @@ class CellPane:
     def _joined(self, older: Cell, newer: Cell) -> Cell:
         members = zip(self.spec.members, older.states, newer.states, strict=True)
         states = [one.operator.combine(a, b) for one, a, b in members]
-        return Cell(newer.place, older.count + newer.count, states)
+        return Cell(newer.place, older.rows + newer.rows, states)
 
     def _absorb(self, new: Cell) -> None:
         """Put rows into the newest cell, or into one behind it, which closes it."""
@@ -107,7 +107,7 @@ class CellPane:
             self.cells.append(last)
             self.added += 1
             self.last = new
-        self.total += new.count
+        self.total += new.rows
 
     def _together(self, place: Any, later: Any) -> bool:
         """Whether two places are in one cell; a stream of whole times may have gone over to floats between them."""
@@ -126,7 +126,7 @@ class CellPane:
             k = 0
             while cells and cells[0].place < cut:
                 gone.append(cells.popleft())
-                self.total -= gone[-1].count
+                self.total -= gone[-1].rows
                 k += 1
             for swag in self.swags:
                 if k == 1:
@@ -134,12 +134,12 @@ class CellPane:
                 else:
                     swag.evict_many(k)
         if self.last is not None and self.last.place < cut:
-            self.total -= self.last.count
+            self.total -= self.last.rows
             self.last = None
 
     def _answers(self) -> list[Any]:
         n, last = self.total, self.last
-        found = []
+        found: list[Any] = []
         for j, (one, swag) in enumerate(zip(self.spec.members, self.swags, strict=True)):
             op = one.operator
             if n < one.least:
@@ -175,7 +175,7 @@ class CellPane:
         """Hold these cells, of which the newest may be one that waits."""
         self.frozen = None
         self.waiting = cells.pop() if cells and waits else None
-        self.total = sum(one.count for one in cells)
+        self.total = sum(one.rows for one in cells)
         self.last = cells.pop() if cells else None
         self.cells = deque(cells)
 
@@ -194,7 +194,7 @@ class CellPane:
     def all_cells(self) -> list[Cell]:
         """All cells, oldest first, those that wait included."""
         if self.frozen is not None:
-            return [Cell(place, count, list(states)) for place, count, *states in self.frozen.rows()]
+            return [Cell(place, rows, list(states)) for place, rows, *states in self.frozen.rows()]
         return [*self.cells, *(one for one in (self.last, self.waiting) if one is not None)]
 
     def held(self) -> int:

@@ -23,6 +23,7 @@ from slidewise.live.cell_pane import CellPane
 from slidewise.live.incoming import CannotJoinError, arrays_of
 from slidewise.live.slid import bounds_of, columns_of, joined_places
 from slidewise.live.spec import Spec
+from slidewise.operators.operator import Operator
 from slidewise.tables.evaluate import check_inputs, typed
 
 Array = Any
@@ -80,17 +81,17 @@ class Celled:
             silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
             self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
         self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
-        self._parts = [self._partials(j, valid, old) for j in range(len(spec.members))]
+        self._parts = [self._partials(one.operator, valid, old) for one in spec.members]
 
-    def _partials(self, j: int, valid: Array | None, old: Cells | None) -> Partials:
-        """A member's partials of all cells and rows, in the order of keys."""
-        op = self._spec.members[j].operator
+    def _partials(self, op: Operator, valid: Array | None, old: Cells | None) -> Partials:
+        """An operator's partials of all cells and rows, in the order of keys."""
         check_inputs(op, self._spec.columns, self._columns, self._types)
         found = fresh(op, [as_numbers(op, column).data for column in readied(op, self._columns)], valid)
         if old is not None and len(old):
-            if old.parts[j].dtypes != found.dtypes:
+            part = next(part for part in old.parts if part.op is op)
+            if part.dtypes != found.dtypes:
                 raise CannotJoinError
-            found = old.parts[j].joined(found)
+            found = part.joined(found)
         bring = self._grouped.bring
         return replace(found, fields=[bring(field) for field in found.fields], counts=bring(found.counts))
 
@@ -133,7 +134,7 @@ class Celled:
         return np.searchsorted(owners, np.arange(len(sizes) + 1)), found
 
 
-def fresh(op: Any, inputs: list[Array], valid: Array | None) -> Partials:
+def fresh(op: Operator, inputs: list[Array], valid: Array | None) -> Partials:
     """A partial for each row; what an operator raises is said in its name."""
     try:
         return partials(op, inputs, valid)

@@ -44,7 +44,7 @@ def write_cells(out: Writer, pane: CellPane) -> None:
     """Each cell's place and number of rows and every member's partials; then whether one waits, and the SWAGs."""
     cells = pane.all_cells()
     out.row([one.place for one in cells])
-    out.row([one.count for one in cells])
+    out.row([one.rows for one in cells])
     for j, one in enumerate(pane.spec.members):
         write_states(out, one, [each.states[j] for each in cells])
     out.value(pane.frozen is not None)

@@ -73,8 +73,8 @@ def check_partials(op: Operator, window: Window) -> None:
     asked = None if window.grain is None else exact_quantile(op)
     if asked is not None:
         raise WindowError(
-            f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept as "
-            f"one partial aggregate; use sw.quantile({asked[0]!r}, approximate=0.01), or leave out the grain"
+            f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept "
+            f"as one partial aggregate; use sw.quantile({asked[0]!r}, approximate=0.01), or leave out the grain"
         )
 
 

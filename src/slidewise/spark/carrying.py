@@ -51,7 +51,8 @@ class Carrying:
     @property
     def size(self) -> int:
         """How many rows, or cells of them, are kept or wait."""
-        kept = [len(one) if isinstance(one, Cells) else len(one[0]) for one in self._kept if isinstance(one, Cells | list)]
+        kept = [len(one[0]) for one in self._kept if isinstance(one, list)]
+        kept += [len(one) for one in self._kept if isinstance(one, Cells)]
         return max(kept, default=0) + (0 if self._held is None else len(self._held))
 
     def push(self, table: Any) -> Any:

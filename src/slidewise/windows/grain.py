@@ -29,10 +29,10 @@ def lowest(time: Any, width: Any, grain: Any, edge: bool) -> Any:
         grain = Fraction(grain)
         exact = (time - Fraction(width)) // grain * grain
         return math.ceil(exact) if edge else math.floor(exact) + 1
-    start = multiple(time - float(width), float(grain))
+    rounded = multiple(time - float(width), float(grain))
     if edge:
-        return start
-    return math.nextafter(min(start, cell(time, grain, edge)), math.inf)  # its own cell is in, however rounded
+        return rounded
+    return math.nextafter(min(rounded, cell(time, grain, edge)), math.inf)  # its own cell is in, however rounded
 
 
 def cell(time: Any, grain: Any, edge: bool) -> Any:
