@@ -11,7 +11,7 @@ import numpy as np
 
 from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.kernels.bounds import row_bounds
+from slidewise.kernels.bounds import longest, row_bounds
 from slidewise.kernels.give_back import as_arrow_array
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import (
@@ -49,6 +49,19 @@ def over_table(definition: Definition, table: Any) -> Any:
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
     return frame.added(answers)
+
+
+def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
+    """How many rows the longest window of each aggregate over time holds."""
+    frame = frame_of(table)
+    check_names(definition, frame.names, "table", frame.index)
+    rows = Rows(definition, frame)
+    windows = {name: aggregate.window for name, aggregate in definition.columns.items()}
+    return {
+        name: int(longest(*rows.bounds(window)))
+        for name, window in windows.items()
+        if window is not None and window.last is not None
+    }
 
 
 class Rows:
