@@ -70,7 +70,7 @@ class Explained:
 # With a grain: calls for an event that comes and is answered, and what is added where cells close and leave.
 _OF_CELLS = {
     "DabaLite": "1 for the row that comes, 2 for the answer; 3 at most where a cell closes, 2 for each that leaves",
-    "SubtractOnEvict": "1 for the row that comes, 1 for the answer; 1 where a cell closes, 1 inverse for each that leaves",
+    "SubtractOnEvict": "1 for the row that comes, 1 for the answer; 1 where a cell closes, 1 for each that leaves",
 }
 
 

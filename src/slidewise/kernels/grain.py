@@ -19,10 +19,9 @@ _LEAST = np.iinfo(np.int64).min
 def lows(times: Array, width: Any, grain: Any, edge: bool) -> Array:
     """The lowest time that is in each row's window; `width` and `grain` count in the times' unit."""
     if times.dtype == np.float64:
-        start = _multiples(times - float(width), float(grain))
-        if edge:
-            return start
-        return np.nextafter(np.minimum(start, cells(times, grain, edge)), np.inf)
+        with np.errstate(all="ignore"):  # the farthest floats have infinity beside them
+            start = _multiples(times - float(width), float(grain))
+            return start if edge else np.nextafter(np.minimum(start, cells(times, grain, edge)), np.inf)
     width, grain = Fraction(width), Fraction(grain)
     scale = lcm(width.denominator, grain.denominator)
     w, g = int(width * scale), int(grain * scale)
@@ -36,7 +35,8 @@ def lows(times: Array, width: Any, grain: Any, edge: bool) -> Array:
 def cells(times: Array, grain: Any, edge: bool) -> Array:
     """What the times of one cell have in common, which grows from cell to cell."""
     if times.dtype == np.float64:
-        return _multiples(times if edge else np.nextafter(times, -np.inf), float(grain))
+        with np.errstate(all="ignore"):
+            return _multiples(times if edge else np.nextafter(times, -np.inf), float(grain))
     grain = Fraction(grain)
     scale = grain.denominator
     if _farthest(times) * scale + 1 >= 2**63:
@@ -46,11 +46,10 @@ def cells(times: Array, grain: Any, edge: bool) -> Array:
 
 def _multiples(times: Array, grain: float) -> Array:
     """The greatest multiple of the grain at or below each float time."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        quotient = times / grain
-        k = np.floor(quotient)
-        k = np.where((k + 1) * grain <= times, k + 1, np.where(k * grain > times, k - 1, k))
-        return np.where(np.abs(quotient) < exactly.FINE, k * grain, times)
+    quotient = times / grain
+    k = np.floor(quotient)
+    k = np.where((k + 1) * grain <= times, k + 1, np.where(k * grain > times, k - 1, k))
+    return np.where(np.abs(quotient) < exactly.FINE, k * grain, times)
 
 
 def _farthest(times: Array) -> int:

@@ -29,7 +29,7 @@ class CellPane:
     """The cells of a window, oldest first; where the right end is open, rows wait in a cell of their own until a later
     place comes. Partials are never changed, only replaced."""
 
-    __slots__ = ("added", "before", "cells", "frozen", "gone", "last", "spec", "swags", "total", "waiting")
+    __slots__ = ("added", "before", "cells", "frozen", "gone", "last", "spec", "stale", "swags", "total", "waiting")
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -39,6 +39,7 @@ class CellPane:
         self.waiting: Cell | None = None
         self.total = 0  # rows in the window
         self.frozen: Any = None  # arrays instead of all this, see `celled.Cells`
+        self.stale = False  # the SWAGs are to be made anew from the closed cells
         self.added = 0
         self.gone: list[Cell] | None = None
         self.before: tuple[Any, ...] = (None, None, 0)
@@ -51,10 +52,11 @@ class CellPane:
     def begin(self) -> None:
         """From here on `undo` takes back."""
         if self.frozen is not None:
-            self.thaw()
+            self.fill(self.all_cells(), self.spec.is_open)
         self.added = 0
         self.gone = None
         self.before = self.last, self.waiting, self.total
+        self.settle()
 
     def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
         """Take in rows of equal time, which all see one another."""
@@ -152,7 +154,8 @@ class CellPane:
         return found
 
     def undo(self) -> None:
-        """Take the last push back: the cells as they were, and SWAGs made anew from them, if any has changed."""
+        """Take the last push back: the cells as they were; SWAGs that have changed are made anew when they are needed,
+        since an operator that raised may do so again."""
         self.last, self.waiting, self.total = self.before
         if not self.added and not self.gone and all(len(swag) == len(self.cells) for swag in self.swags):
             return
@@ -162,33 +165,32 @@ class CellPane:
         for _ in range(self.added):
             self.cells.pop()
         self.added = 0
-        self.rebuild()
+        self.stale = True
 
-    def rebuild(self) -> None:
-        """Make the SWAGs anew from the closed cells."""
+    def settle(self) -> None:
+        """Make the SWAGs anew from the closed cells, if they are not theirs."""
+        if not self.stale:
+            return
         for j, swag in enumerate(self.swags):
             swag.clear()
             for one in self.cells:
                 swag.insert((one.states[j],))
+        self.stale = False
 
     def fill(self, cells: list[Cell], waits: bool) -> None:
         """Hold these cells, of which the newest may be one that waits."""
         self.frozen = None
+        self.stale = True
         self.waiting = cells.pop() if cells and waits else None
         self.total = sum(one.rows for one in cells)
         self.last = cells.pop() if cells else None
         self.cells = deque(cells)
 
-    def thaw(self) -> None:
-        """Cells from arrays, and SWAGs of them."""
-        self.fill(self.all_cells(), self.spec.is_open)
-        self.rebuild()
-
     def freeze(self, frozen: Any) -> None:
         """Hold these arrays instead of cells and SWAGs."""
         if self.frozen is None:
             self.fill([], False)
-            self.rebuild()
+            self.settle()
         self.frozen = frozen
 
     def all_cells(self) -> list[Cell]:

@@ -51,6 +51,7 @@ def write_cells(out: Writer, pane: CellPane) -> None:
     if pane.frozen is not None:
         return
     out.value(pane.waiting is not None)
+    pane.settle()
     for one, swag in zip(pane.spec.members, pane.swags, strict=True):
         numbers, states = swag._dump()
         out.row(numbers)
@@ -64,9 +65,9 @@ def read_cells(source: Reader, pane: CellPane) -> None:
     cells = [Cell(place, count, list(some)) for place, count, *some in zip(places, counts, *states, strict=True)]
     if source.value():
         pane.fill(cells, pane.spec.is_open)
-        pane.rebuild()
         return
     pane.fill(cells, source.value())
+    pane.stale = False
     for one, swag in zip(pane.spec.members, pane.swags, strict=True):
         numbers = source.row()
         swag._load(numbers, read_states(source, one))
