@@ -190,7 +190,10 @@ def _described(aggregate: Aggregate) -> Any:
 
 def _of(window: Window) -> Any:
     last = f"{window.last.ns} ns" if isinstance(window.last, Duration) else window.last
-    return [window.rows, last, window.closed, window.at_least]
+    described = [window.rows, last, window.closed, window.at_least]
+    if window.grain is not None:
+        described.append(f"{window.grain.ns} ns" if isinstance(window.grain, Duration) else window.grain)
+    return described
 
 
 def order_matters(aggregate: Aggregate) -> bool:

@@ -9,8 +9,9 @@
 
 The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
 window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
-windows share a structure, the longest of them brings its partials. The version is the oldest that knows all of it: 1,
-or 2 where windows share.
+windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
+partials instead of rows. The version is the oldest that knows all of it: 1, 2 where windows share, 3 where one has a
+grain.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
+from slidewise.live.cell_pane import CellPane
 from slidewise.live.codec import Reader, Writer
 from slidewise.live.keys import canonical
 from slidewise.live.ledger import Ledger
@@ -31,11 +33,19 @@ from slidewise.live.pane import OpenPane, Pane
 from slidewise.live.revising import Revising
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.shared_pane import SharedPane
-from slidewise.live.snapshot_parts import plainly, read_ledger, read_states, write_ledger, write_states
+from slidewise.live.snapshot_parts import (
+    plainly,
+    read_cells,
+    read_ledger,
+    read_states,
+    write_cells,
+    write_ledger,
+    write_states,
+)
 from slidewise.windows import Duration
 
 MAGIC = b"SLIDEWIS"
-VERSION = 2
+VERSION = 3
 _HEADER = struct.Struct("<8sH16sQ")
 _DIGEST = 16
 
@@ -58,9 +68,10 @@ def snapshot(live: Live) -> bytes:
             write_ledger(out, live, track)
             continue
         for pane in track.panes:
-            _write_running(out, pane) if isinstance(pane, RunningPane) else _write_pane(out, pane)
+            _write_any(out, pane)
     payload = bytes(out.data)
-    version = 1 if all(spec.sharing is None for spec in live.specs) else 2
+    shares = any(spec.sharing is not None for spec in live.specs)
+    version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
     head = _HEADER.pack(MAGIC, version, bytes.fromhex(live.definition.fingerprint()), len(payload))
     return head + payload + _checksum(head + payload)
 
@@ -88,6 +99,15 @@ def _write_revising(out: Writer, live: Live) -> None:
         out.value(str(live.retain) if isinstance(live.retain, Duration) else live.retain)
         out.size(live.revised)
         out.size(live.arrivals.number)
+
+
+def _write_any(out: Writer, pane: Any) -> None:
+    if isinstance(pane, RunningPane):
+        _write_running(out, pane)
+    elif isinstance(pane, CellPane):
+        write_cells(out, pane)
+    else:
+        _write_pane(out, pane)
 
 
 def _write_pane(out: Writer, pane: Pane | SharedPane) -> None:
@@ -216,6 +236,8 @@ def _read_panes(source: Reader, panes: list[Any], version: int) -> None:
     for pane in panes:
         if isinstance(pane, RunningPane):
             _read_running(source, pane)
+        elif isinstance(pane, CellPane):
+            read_cells(source, pane)
         else:
             rows = source.row()
             if source.value():
