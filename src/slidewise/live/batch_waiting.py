@@ -32,7 +32,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
         raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
     incoming = Incoming(live, frame)
     waiting.check(incoming.kind if incoming.count else None)
-    late, newest = _late(live, waiting, incoming)
+    late, newest = late_rows(live, waiting, incoming)
     kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     through = None
     if live.callback is None and kept.count >= max(_FEW, len(waiting) // _WAITING_PER_EVENT):
@@ -59,7 +59,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     return table
 
 
-def _late(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
+def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
     """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
     newest, times = live.newest, incoming.times
     late = np.zeros(incoming.count, np.bool_)

@@ -74,6 +74,10 @@ class Live:
         self.callback = answered
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
+    def new_track(self) -> Any:
+        """What is kept of a key that has had no events."""
+        return Track(self.specs)
+
     def push(self, row: Mapping[str, Any]) -> Any:
         """Take in one event, a dict of its columns.
 

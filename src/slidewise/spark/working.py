@@ -9,10 +9,10 @@ from typing import Any
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
+from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
 from slidewise.spark.packing import DATA, DROPPED, ROWS
 from slidewise.spark.seven_bits import as_bytes, as_text
-from slidewise.spark.shard import Shard
 
 
 def run(payload: bytes, batches: Iterable[Any]) -> Iterator[Any]:
@@ -36,7 +36,7 @@ class Working:
         stay_single()
         terms, names = cloudpickle.loads(payload)
         self._names = [HASH, *names]
-        self._shard = Shard(terms)
+        self._shard = shard_of(terms)
         self._handle = handle
         self._store = MapStore(pages)
 
