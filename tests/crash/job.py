@@ -1,4 +1,4 @@
-"""A streaming job in a process of its own, for others to kill: `python job.py DIRECTORY once|until_done`.
+"""A streaming job in a process of its own, for others to kill: `python job.py DIRECTORY once|until_done [beats]`.
 
 It reads the directory's `in` and writes to its `out`. When it has gone through everything it puts the sink's rows, as
 Spark reads them, into `rows.parquet`.
@@ -26,16 +26,28 @@ DEFINITION = sw.Sliding(
     last=sw.collect("id").over(rows=2),
     all=sw.count().over("all"),
 )
+BEATS = sw.Sliding(
+    by="k",
+    on="ts",
+    every="10s",
+    total=sw.sum("x").over("400s"),
+    top=sw.max("x").over("45s", closed="left"),
+    middle=sw.median("x").over("20s"),
+)
 SCHEMA = "k string, ts timestamp, x double, id bigint"
 
 
-def main(directory: Path, how: str) -> None:
+def main(directory: Path, how: str, what: str = "") -> None:
     spark = session(SETTINGS)
     stream = Files(spark, directory / "in").stream(SCHEMA).withWatermark("ts", "5 seconds")
     failed = 0
     while True:
         try:
-            run(stream.transform(DEFINITION, shards=3), directory / "out", directory / "checkpoint")
+            run(
+                stream.transform(BEATS if what == "beats" else DEFINITION, shards=3),
+                directory / "out",
+                directory / "checkpoint",
+            )
             break
         except Exception as error:
             failed += 1
@@ -48,4 +60,4 @@ def main(directory: Path, how: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

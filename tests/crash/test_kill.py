@@ -69,13 +69,13 @@ def filled(directory: Path, files: int, rows: int, seed: int) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def start(directory: Path, how: str, **more: str) -> subprocess.Popen[str]:
+def start(directory: Path, *how: str, **more: str) -> subprocess.Popen[str]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     variables |= {"SPARK_LOCAL_IP": "127.0.0.1", **more}
     variables["PYTHONPATH"] = str(Path(slidewise.__file__).resolve().parents[1])
     with (directory / "log").open("a") as log:
         return subprocess.Popen(
-            [sys.executable, str(JOB), str(directory), how],
+            [sys.executable, str(JOB), str(directory), *how],
             stdout=log,
             stderr=log,
             text=True,
@@ -94,6 +94,18 @@ def compare(directory: Path, table: pa.Table) -> None:
     expected = job.DEFINITION(table).sort_by("id")
     assert found.column("id").to_pylist() == expected.column("id").to_pylist()
     for name in job.DEFINITION.columns:
+        assert found.column(name).to_pylist() == expected.column(name).to_pylist(), name
+
+
+def compare_beats(directory: Path, table: pa.Table) -> None:
+    order = [("k", "ascending"), ("ts", "ascending")]
+    found = pq.read_table(directory / "rows.parquet").sort_by(order)
+    newest = table.column("ts").cast(pa.int64()).to_numpy().max()
+    expected = job.BEATS(table).sort_by(order)
+    passed = expected.column("ts").cast(pa.int64()).to_numpy() <= newest + 1_000_000  # where the last watermark is
+    expected = expected.filter(pa.array(passed))
+    assert len(found) == len(expected)
+    for name in ("k", *job.BEATS.columns):
         assert found.column(name).to_pylist() == expected.column(name).to_pylist(), name
 
 
@@ -133,3 +145,12 @@ def test_workers_that_die_before_between_and_after_writes_leave_no_trace(directo
     failures = int(re.findall(r"done after (\d+) failures", log_of(directory))[-1])
     assert failures > 0
     compare(directory, table)
+
+
+def test_beats_of_workers_that_die_come_once(directory: Path) -> None:
+    table = filled(directory, files=4, rows=2_500, seed=3)
+    points: Any = {"SLIDEWISE_KILL_AT": "before:16,between:60,after:16"}
+    assert start(directory, "until_done", "beats", **points).wait() == 0, log_of(directory)
+    failures = int(re.findall(r"done after (\d+) failures", log_of(directory))[-1])
+    assert failures > 0
+    compare_beats(directory, table)

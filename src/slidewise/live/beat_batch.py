@@ -150,7 +150,8 @@ def _through_kernels(live: BeatLive, incoming: Incoming) -> Any:
     cuts = np.searchsorted(kept.codes, np.arange(groups + 1)).tolist()
     counts = np.bincount(incoming.codes, minlength=groups).tolist()
     newest = times[stops - 1].tolist()
-    for k, (key, track) in enumerate(zip(incoming.keys, incoming.tracks, strict=True)):
+    for k in np.argsort(_first_rows(incoming)).tolist():  # in the order in which they came
+        key, track = incoming.keys[k], incoming.tracks[k]
         track.frozen = kept.taken(np.arange(cuts[k], cuts[k + 1]))
         track.slices, track.panes, track.start = deque(), None, 0
         track.now = newest[k]
@@ -184,8 +185,11 @@ def _result(live: BeatLive, incoming: Incoming, due: Due, answers: dict[str, Any
         found[one.name] = columns[0] if columns else None, answers[one.name]
     names = (on, *live.definition.columns)
     in_order = {name: (found[name][0], found[name][1].take(pa.array(order))) for name in names}
-    first = np.unique(incoming.codes, return_index=True)[1]
-    return incoming.frame.beside(live.definition.by, first[due.codes[order]], in_order)
+    return incoming.frame.beside(live.definition.by, _first_rows(incoming)[due.codes[order]], in_order)
+
+
+def _first_rows(incoming: Incoming) -> Array:
+    return np.unique(incoming.codes, return_index=True)[1]
 
 
 def _there(tracks: list[BeatTrack], like: list[Stored], live: BeatLive) -> Slices:

@@ -256,6 +256,10 @@ class Live:
 
         return push_many(self, table)
 
+    def advance(self, to: Any) -> list[dict[str, Any]]:
+        """The beats of all keys up to a moment, in a definition with `every=`."""
+        raise SlidewiseError(f"advance is for definitions with every=, whose beats it gives up to {to!r}")
+
     def forget(self, before: Any) -> int:
         """Drop the keys whose newest time lies before this one; how many they were. Their next event starts anew."""
         if self.definition.on is None:

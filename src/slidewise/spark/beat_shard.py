@@ -43,6 +43,7 @@ class BeatShard(Shard):
         super().__init__(terms)
         self._kept = Kept(terms.definition, in_batch=False)
         self._on = str(terms.definition.on)
+        self._known: tuple[Any, SliceRows] | None = None
 
     @cached_property
     def _beats(self) -> Beats:
@@ -54,8 +55,10 @@ class BeatShard(Shard):
         return max(1, -(-min(moments) // 1_000)) if moments else None
 
     def _layout(self, schema: Any) -> SliceRows:
-        rows = SortedRows(schema.empty_table(), self._definition, np.zeros(0, np.int64))
-        return SliceRows(self._kept, *self._sliced(rows))
+        if self._known is None or not self._known[0].equals(schema):
+            rows = SortedRows(schema.empty_table(), self._definition, np.zeros(0, np.int64))
+            self._known = schema, SliceRows(self._kept, *self._sliced(rows))
+        return self._known[1]
 
     def _sliced(self, rows: SortedRows) -> tuple[Slices, list[Arguments]]:
         assert rows.times is not None

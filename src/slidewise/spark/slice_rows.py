@@ -61,7 +61,7 @@ class SliceRows:
         """The slices in a table, of keys with these codes."""
         parts: list[Stored] = []
         for i, (part, like) in enumerate(zip(self._kept.parts, self._empty.parts, strict=True)):
-            counts = table.column(f"{i} rows").to_numpy()
+            counts = _array(table.column(f"{i} rows"), np.dtype(np.int64))
             columns = [table.column(f"{i} {j}").combine_chunks() for j in range(_width(part, like))]
             if isinstance(like, Values):
                 values = [_array(column.flatten(), x.dtype) for column, x in zip(columns, like.inputs, strict=True)]
@@ -75,7 +75,7 @@ class SliceRows:
             else:
                 fields = [_array(column, x.dtype) for column, x in zip(columns, like.fields, strict=True)]
                 parts.append(Partials(like.op, fields, counts, like.dtypes))
-        return Slices(codes, table.column(NUMBER).to_numpy(), parts)
+        return Slices(codes, _array(table.column(NUMBER), np.dtype(np.int64)), parts)
 
     def _bytes(self, part: int, state: Any) -> bytes:
         out = Writer()
@@ -112,7 +112,7 @@ def _array(column: Any, dtype: Any) -> Array:
     if dtype.kind == "O":
         return np.array([*column.to_pylist(), None], object)[:-1]
     # Arrow's memory is read-only, for which kernels would be compiled apart.
-    return column.to_numpy(zero_copy_only=False).astype(dtype, copy=True)
+    return np.array(column, dtype)
 
 
 def _users(kept: Kept, part: int) -> str:
