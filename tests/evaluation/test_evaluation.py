@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,50 @@ def test_events_are_in_order_and_what_is_dropped_is_counted(tmp_path: Path) -> N
     assert (found.start(2), found.most(2), found.most(3)) == (1, 1, 2)
     with pytest.raises(SlidewiseError, match="there is no"):
         read_events(tmp_path / "nowhere.tsv")
+
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "debs2012_small.tsv"
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real data is not beside this checkout")
+def test_real_events_and_sums_of_floats_from_end_to_end(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [line.split("\t", 3) for line in REAL.read_text().splitlines()]
+    times = [datetime.fromisoformat(row[0][:26] + row[0][27:]) for row in rows]  # microseconds, as Spark cuts them
+    values = [int(row[2]) for row in rows]
+    path = tmp_path / "events.parquet"
+    parquet.write_table(pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "mf01": values}), path)
+    wanted = replace(
+        TINY,
+        others=(),
+        operators=("sum of floats",),
+        rounds={"sum of floats": 64},
+        events=20_000,
+        data=str(path),
+        widths=(1_000_000, 10_000_000, 600_000_000),
+        events_latency=600_000_000,
+    )
+    evaluate(tmp_path / "run", wanted, False, Console(file=io.StringIO()), processes=1)
+    results = Results(Store(tmp_path / "run", wanted, True))
+    assert results.source == {"source": "events.parquet, 17,000 events", "events": 17_000, "dropped": 0}
+    # The known sum over all rows, less that of those before the first one leaves: they are not timed.
+    first = next(at for at, time in enumerate(times) if time - times[0] >= timedelta(seconds=1))
+    before = sum((max(values[: at + 1]) - min(values[: at + 1])) / max(values[: at + 1]) for at in range(first))
+    timed = [row for row in results.timings if (row["workload"], row["n"]) == ("events", 1_000_000)]
+    assert [float(row["total"]) + before for row in timed] == pytest.approx([280.38537371832905] * 4, abs=1e-9)
+    assert {n for _, _, n in results.latencies("events latency")} == {10_000_000}
+    assert {(row["workload"], row["why"]) for row in results.skipped} == {
+        ("events", "no event is older than the window is long"),
+        ("events latency", "the events do not last longer; 10 s instead"),
+    }
+    floats = windows.values_of("sum of floats", TINY.seed)
+    rolled = np.lib.stride_tricks.sliding_window_view(floats[1:96], 32).sum()
+    static = [row for row in results.timings if (row["workload"], row["n"]) == ("throughput", 32)]
+    assert [float(row["total"]) for row in static] == pytest.approx([rolled] * 4, rel=1e-12)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "slidewise bench paper --floats --data events.parquet" in page
 
 
 def test_the_report_stands_alone_and_the_figures_are_there(store: Store) -> None:

@@ -60,12 +60,22 @@ def _draw(results: Results, folder: Path, algorithms: tuple[str, ...], prefix: s
     if events:
         to = f"{prefix}events_throughput"
         names.append(_curves(folder, to, events, algorithms, "events by window", "window, seconds", 1e-6))
-    found = {name: one for (_, name, _), one in results.latencies("events latency").items() if name in algorithms}
+    latency = results.latencies("events latency")
+    found = {name: one for (_, name, _), one in latency.items() if name in algorithms}
     if found:
-        n = settings.events_latency
-        to, title = f"{prefix}events_latency", f"events: a window of {n / 6e7:g} minutes"
+        n = max(width for _, _, width in latency)
+        to, title = f"{prefix}events_latency", f"events: a window of {lasting(n)}"
         names.append(_violins(results, folder, to, ("events latency", "relative_variation", n), found, title))
     return names
+
+
+def lasting(width: int) -> str:
+    """A window of time, given in microseconds, in words.
+
+    >>> lasting(600_000_000), lasting(10_000_000)
+    ('10 minutes', '10 seconds')
+    """
+    return f"{width / 6e7:g} minutes" if width > 60_000_000 else f"{width / 1e6:g} seconds"
 
 
 def _plain(name: str) -> str:

@@ -66,7 +66,7 @@ def full(memory: int) -> Settings:
 
 
 def quick(memory: int) -> Settings:
-    """Five minutes on two cores, once all is compiled."""
+    """Five minutes on two cores, compiling included."""
     return Settings(
         "quick",
         repetitions=3,

@@ -49,6 +49,15 @@ class Tasks:
         s = self.settings
         return read_events(Path(s.data), s.events) if s.data else make_events(s.events, s.seed)
 
+    @cached_property
+    def latency_width(self) -> int | None:
+        """The window of the latency over events: the longest of the experiments that half of them last, if need be."""
+        s, stream = self.settings, self.events
+        lasts = int(stream.times[-1] - stream.times[0])
+        if lasts > s.events_latency:
+            return s.events_latency
+        return max((width for width in s.widths if 2 * width <= lasts and width < s.events_latency), default=None)
+
     def __iter__(self) -> Iterator[Task]:
         s = self.settings
         yield Task("counts", (), self._counts)
@@ -158,23 +167,28 @@ class Tasks:
         return Task(f"events {width / 1e6:g}s", self._work(operator, width // 10_000, self.settings.events), run)
 
     def _events_latency(self) -> Task:
-        operator, width = "relative_variation", self.settings.events_latency
+        operator, wanted = "relative_variation", self.settings.events_latency
 
         def run() -> Tables:
-            stream = self.events
+            stream, width = self.events, self.latency_width
+            skipped: Rows = []
+            if width != wanted:
+                why = "the events do not last longer" + (f"; {width / 1e6:g} s instead" if width else "")
+                of = {"workload": "events latency", "operator": operator, "n": wanted}
+                skipped.append({**of, "algorithm": "all", "why": why})
+            if width is None:
+                return {"skipped": skipped}
             said = {"workload": "events latency", "operator": operator, "n": width}
             end = len(stream.times)
             rounds = end - stream.start(width)
-            if rounds < 1:
-                return {"skipped": [{**said, "algorithm": "all", "why": "no event is older than the window is long"}]}
             source = {"source": stream.source, "events": end, "dropped": stream.dropped}
 
             def once(algorithm: str, gaps: Any, gone: Any) -> Timing:
                 return windows.events(algorithm, stream, width, end, gaps, gone)
 
-            return {"source": [source], **self._each_round(said, stream.most(width), rounds, once)}
+            return {"source": [source], "skipped": skipped, **self._each_round(said, stream.most(width), rounds, once)}
 
-        return Task("events latency", self._work(operator, width // 10_000, self.settings.events), run)
+        return Task("events latency", self._work(operator, wanted // 10_000, self.settings.events), run)
 
     def _each_round(
         self, said: dict[str, Any], rows: int, rounds: int, once: Callable[[str, Any, Any], Timing]
@@ -218,7 +232,9 @@ class Tasks:
     def _event_counts(self) -> Tables:
         """The calls over the first events of the experiment of latency."""
         s, stream = self.settings, self.events
-        width = s.events_latency
+        width = self.latency_width
+        if width is None:
+            return {"counts": []}
         rounds = min(10 * s.count_rounds, MOST_COUNTED)
         end = stream.start(width) + rounds
         rows: Rows = []
