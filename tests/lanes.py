@@ -57,8 +57,6 @@ def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
 def _compiled(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """Each aggregate by `sw.rolling`, over rows that are sorted here."""
-    if definition.every is not None:
-        return definition(table)  # there are no beats in a series
     rows = table.to_pylist()
     ticks = times_of(definition, table)
     keys = [key_of(definition, row) for row in rows]
@@ -166,7 +164,7 @@ def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False)
 
 def _revised(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """Events in a random order, one by one and in batches, whose answers are given again: the last of each counts."""
-    if definition.on is None or definition.every is not None:  # beats are never given again
+    if definition.on is None:
         return _live(definition, table)
     choose = random.Random(len(table))
     table_in = table.take(np.array(choose.sample(range(len(table)), len(table)), np.int64))

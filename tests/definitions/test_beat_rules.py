@@ -275,6 +275,23 @@ def test_batches_give_tables_of_their_kind_in_the_order_of_push(kind: str) -> No
     assert one.stats == two.stats
 
 
+def test_batches_of_waiting_events_go_through_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = np.random.default_rng(3)
+    times = np.sort(choose.integers(0, 2_000, 900)) + choose.integers(-4, 5, 900)
+    table = pa.table({"k": choose.integers(0, 5, 900), "t": times, "x": choose.integers(0, 9, 900)})
+    one, two = HOP.live(late="wait:10"), HOP.live(late="wait:10")
+    expected = [beat for event in table.to_pylist() for beat in one.push(event)]
+    monkeypatch.setattr(type(two), "release", None)  # which single events need
+    found = [row for a in range(0, 900, 300) for row in two.push_many(table.slice(a, 300)).to_pylist()]
+    assert [row["t"] for row in found] == sorted(row["t"] for row in found)
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    assert len(found) > 500
+    assert two.stats == one.stats
+    monkeypatch.undo()
+    assert sorted(map(repr, two.flush())) == sorted(map(repr, one.flush()))
+    assert sorted(map(repr, two.advance(to=9_999))) == sorted(map(repr, one.advance(to=9_999)))
+
+
 def test_beats_are_duckdbs_hops() -> None:
     duckdb = pytest.importorskip("duckdb")
     choose = np.random.default_rng(5)

@@ -112,7 +112,10 @@ def beats_seen(codes: Array, first: Array, last: Array) -> tuple[Array, Array]:
 def beat_bounds(
     codes: Any, beats: Any, of_slices: Any, numbers: Any, per: Any, low: Any, high: Any, starts: Any, ends: Any
 ) -> None:
-    """The slices that each beat's window holds; beats and slices are sorted by key, and then by number."""
+    """The slices that each beat's window holds; beats and slices are sorted by key, and then by number.
+
+    No window ends before it begins, so neither do its slices.
+    """
     first = np.int64(0)
     stop = np.int64(0)
     count = len(numbers)
@@ -122,7 +125,6 @@ def beat_bounds(
         b = beats[i] * per + high
         while first < count and (of_slices[first] < code or (of_slices[first] == code and numbers[first] < a)):
             first += 1
-        stop = max(stop, first)
         while stop < count and (of_slices[stop] < code or (of_slices[stop] == code and numbers[stop] < b)):
             stop += 1
         starts[i] = first

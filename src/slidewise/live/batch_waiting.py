@@ -91,16 +91,8 @@ def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
 def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
     import pyarrow as pa
 
-    table = incoming.frame.arrow()
+    table = joined_rows(waiting, incoming.frame.arrow())
     if len(waiting):
-        rows = [event.row for event in waiting]
-        try:
-            before = pa.Table.from_pylist(rows, schema=table.schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise CannotJoinError from error
-        if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
-            raise CannotJoinError
-        table = pa.concat_tables([before, table])
         incoming = Incoming(live, frame_of(table))
     if incoming.times.dtype == object:
         raise CannotJoinError
@@ -124,6 +116,22 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
             waiting.add(event)
 
     return result, commit_all
+
+
+def joined_rows(waiting: Waiting, table: Any) -> Any:
+    """The events that wait, and the rows of a table behind them."""
+    import pyarrow as pa
+
+    if not len(waiting):
+        return table
+    rows = [event.row for event in waiting]
+    try:
+        before = pa.Table.from_pylist(rows, schema=table.schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CannotJoinError from error
+    if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
+        raise CannotJoinError
+    return pa.concat_tables([before, table])
 
 
 def _order(live: Live, incoming: Incoming) -> Array:

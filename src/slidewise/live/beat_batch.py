@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from slidewise.beats.parts import Stored, Values
 from slidewise.beats.slices import Due, Slices, sliced
 from slidewise.beats.tables import as_times
 from slidewise.definition import check_names
-from slidewise.errors import InputError
+from slidewise.errors import InputError, SlidewiseError
 from slidewise.kernels.beats import beat_bounds, slice_numbers, times_of
 from slidewise.kernels.partials import Partials
 from slidewise.live.batch_kernels import as_arrays
@@ -87,11 +88,21 @@ def _waited(live: BeatLive, frame: Frame, incoming: Incoming) -> Any:
     waiting.check(incoming.kind if incoming.count else None)
     late, newest = late_rows(live, waiting, incoming)
     kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
-    events = events_of(waiting, kept)
+    went = None
+    if live.callback is None and kept.count >= max(FEW, len(waiting) // 3):
+        from slidewise.live.beat_waiting import through_kernels
+
+        # What an operator refuses is found again one by one, where the events at fault are counted and left out.
+        with suppress(CannotJoinError, SlidewiseError):
+            went = through_kernels(live, waiting, kept, newest)
+    events = [] if went is not None else events_of(waiting, kept)
     live.events += incoming.count
     live.dropped += int(late.sum())
     live.newest = newest
     incoming.settle()
+    if went is not None:
+        went.commit()
+        return went.table
     for event in events:
         waiting.add(event)
     if newest is not None:
@@ -134,7 +145,7 @@ def _through_kernels(live: BeatLive, incoming: Incoming) -> Any:
     codes, times = arranged.bring(incoming.codes), arranged.bring(incoming.times)
     new, given = sliced(live.kept, beats, incoming, codes, times, arranged.bring)
     try:
-        slices = _there(incoming.tracks, new.parts, live).joined(new)
+        slices = there(incoming.tracks, new.parts, live).joined(new)
     except CannotJoinError:
         return None
     numbers = slice_numbers(beats, times)
@@ -174,12 +185,8 @@ def _result(live: BeatLive, incoming: Incoming, due: Due, answers: dict[str, Any
     import pyarrow as pa
 
     on = str(live.definition.on)
-    column = incoming.column(on)
     assert live.beats is not None
-    moments = times_of(live.beats, due.numbers)
-    if column.unit is not None:
-        moments = moments // column.unit
-    found: dict[str, tuple[str | None, Any]] = {on: (on, as_times(on, column, moments))}
+    found = as_moments(live, incoming, times_of(live.beats, due.numbers))
     for one in live.kept.asked:
         columns = live.parts[one.part].columns
         found[one.name] = columns[0] if columns else None, answers[one.name]
@@ -188,11 +195,18 @@ def _result(live: BeatLive, incoming: Incoming, due: Due, answers: dict[str, Any
     return incoming.frame.beside(live.definition.by, _first_rows(incoming)[due.codes[order]], in_order)
 
 
+def as_moments(live: BeatLive, incoming: Incoming, times: Array) -> dict[str, tuple[str | None, Any]]:
+    """The time column of beats, in the type of the batch."""
+    on = str(live.definition.on)
+    column = incoming.column(on)
+    return {on: (on, as_times(on, column, times if column.unit is None else times // column.unit))}
+
+
 def _first_rows(incoming: Incoming) -> Array:
     return np.unique(incoming.codes, return_index=True)[1]
 
 
-def _there(tracks: list[BeatTrack], like: list[Stored], live: BeatLive) -> Slices:
+def there(tracks: list[BeatTrack], like: list[Stored], live: BeatLive) -> Slices:
     """The slices of keys that are there already, brought to one form."""
     frozen = [(k, track.frozen) for k, track in enumerate(tracks) if track.frozen is not None and len(track.frozen)]
     parts = [_concatenated([one.parts[i] for _, one in frozen]) for i in range(len(like))] if frozen else like

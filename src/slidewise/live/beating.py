@@ -245,7 +245,7 @@ class BeatLive(Live):
     def _answer_peers(self, peers: list[Event]) -> list[Row]:
         """Waiting events of equal key and time into their slice; beats come once all that are due are in."""
         assert self.beats is not None
-        if self._ordered and len(peers) > 1:
+        if self.ordered and len(peers) > 1:
             peers = in_order(peers)
         key, time = peers[0].key, peers[0].time
         track = self.tracks.get(key) or self.new_track()

@@ -61,7 +61,7 @@ class Live:
         self.specs = specs_of(definition, spikes)
         share(self.specs, shared_windows(definition) if spikes else [])
         self._names = [one.name for spec in self.specs for one in spec.members]
-        self._ordered = any(map(order_matters, definition.columns.values()))
+        self.ordered = any(map(order_matters, definition.columns.values()))
         self._shuffled = self._names != list(definition.columns)
         self._readers, self._reads = readers_of(self.specs)
         self.clock = Clock(definition)
@@ -201,7 +201,7 @@ class Live:
 
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
         key, time = peers[0].key, peers[0].time
-        if self._ordered and len(peers) > 1:
+        if self.ordered and len(peers) > 1:
             peers = in_order(peers)
         track = self.tracks.get(key) or Track(self.specs)
         found = []
