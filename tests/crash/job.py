@@ -25,6 +25,8 @@ DEFINITION = sw.Sliding(
     top=sw.max("x").over(rows=5_000),
     last=sw.collect("id").over(rows=2),
     all=sw.count().over("all"),
+    fine=sw.sum("x").over("400s", grain="100ms"),
+    coarse=sw.collect("id").over("20s", closed="left", grain="5s"),
 )
 SCHEMA = "k string, ts timestamp, x double, id bigint"
 
