@@ -30,9 +30,9 @@ JOBS = {
     "grain": sw.Sliding(
         by="k",
         on="ts",
-        total=sw.sum("x").over("400s", grain="1s"),
+        total=sw.sum("x").over("400s", grain="100ms"),
         top=sw.max("x").over("45s", closed="left", grain="5s"),
-        distinct=sw.count_distinct("k").over("20s", grain="2s"),
+        coarse=sw.collect("id").over("20s", closed="left", grain="5s"),
     ),
     "beats": sw.Sliding(
         by="k",

@@ -226,11 +226,10 @@ CASES = [
             drop=longest_drop("load").over("9s", grain="4s"),
             near=sw.quantile(0.6, approximate=0.05)("temp").over("9s", grain="4s"),
             swing=sw.relative_variation("load").over("9s", closed="both", grain="4s"),
-            correlated=sw.correlation("load", "seq").over("9s", grain="4s"),
         ),
         BIG,
     ),
-    Case("grain, times as states", sliding(when=sw.min("ts").over("6s", grain="4s")), BIG),
+    Case("grain, times as states", sliding(newest=sw.argmax("load", "ts").over("6s", grain="4s")), BIG),
     Case("own operator", sliding(drop=longest_drop("load").over("9s"), by_rows=longest_drop("seq").over(rows=4)), BIG),
     Case(
         "in input order",

@@ -44,13 +44,13 @@ def run(definition: sw.Sliding, table: pa.Table, stream: Stream) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_large_keys_give_the_answers_of_a_table(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = long_rows(1_500, seed)
+    table = long_rows(900, seed)
     stream = Stream(LONG, table.schema)
     between: list[int] = []
     monkeypatch.setattr(LargeCells, "_between", _noting(LargeCells._between, between))
     with small_pages(1_200, slots=4):
         played(stream, table, seed, most=60)
-    assert len(between) > 50  # windows with chunks of cells in the middle that were not read
+    assert len(between) > 20  # windows with chunks of cells in the middle that were not read
     run(LONG, table, stream)
 
 
