@@ -90,6 +90,7 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         closed=window.closed,
         by=by,
         at_least=window.at_least,
+        grain=window.grain,
     )
 
 
@@ -489,17 +490,25 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
         return mine[: at if left else at + 1]
     now = ticks[mine[at]]
     width = window.last.ns if isinstance(window.last, Duration) else window.last
+    start = None if width is None else now - width
+    if window.grain is not None:
+        start = rounded(start, window.grain.ns if isinstance(window.grain, Duration) else window.grain)
     held = []
     for j in mine:
         young = (
-            width is None
-            or ticks[j] > now - width
+            start is None
+            or ticks[j] > start
             or ticks[j] == now
-            or (ticks[j] == now - width and window.closed in ("both", "left"))
+            or (ticks[j] == start and window.closed in ("both", "left"))
         )
         if young and (ticks[j] < now if left else ticks[j] <= now):
             held.append(j)
     return held
+
+
+def rounded(edge: Any, grain: Any) -> Any:
+    """A window's old edge, rounded down to a multiple of the grain since time 0."""
+    return Fraction(edge) // Fraction(grain) * Fraction(grain)
 
 
 def _answer(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:

@@ -42,6 +42,9 @@ operators = st.sampled_from(
 )
 
 
+_WITH_GRAIN = ("max", "mean", "count", "collect", "argmax", "hyperloglog")  # the others would take long to compile
+
+
 @st.composite
 def aggregates(draw: st.DrawFn, timed: bool) -> Any:
     aggregate = draw(operators)
@@ -53,9 +56,13 @@ def aggregates(draw: st.DrawFn, timed: bool) -> Any:
         n = draw(st.integers(max(1, least or 1), 5))
         return aggregate.over(rows=n, closed=draw(st.sampled_from(["right", "left"])), at_least=least)
     closed = draw(st.sampled_from(["right", "both", "left", "neither"] if timed else ["right", "left"]))
-    return aggregate.over(
-        "all" if kind == "all" else draw(st.sampled_from([1, 3, 2.5, 100])), closed=closed, at_least=least
-    )
+    if kind == "all":
+        return aggregate.over("all", closed=closed, at_least=least)
+    last = draw(st.sampled_from([1, 3, 2.5, 100]))
+    grain = draw(st.sampled_from([None, 0.75, 1, last]))
+    if aggregate.operator.name not in _WITH_GRAIN:
+        grain = None
+    return aggregate.over(last, closed=closed, at_least=least, grain=grain)
 
 
 @st.composite

@@ -101,6 +101,7 @@ def small_pages(size: int, slots: int = 2) -> Iterator[None]:
         patch("slidewise.spark.buckets.LARGEST", size),
         patch("slidewise.spark.waiting_room.LARGEST", size),
         patch("slidewise.spark.keeping.LARGEST", size),
+        patch("slidewise.spark.cell_keeping.LARGEST", size),
         patch("slidewise.spark.large_key.CHUNK", size // 3),
         patch("slidewise.spark.chunk_window.SLOTS", slots),
     ):

@@ -29,6 +29,7 @@ ORDER = [
         "compiling",
         "written",
         "explaining",
+        "suggesting",
         "choosing",
     ),
     *("definition", "kernels", "swag", "operators", "windows", "errors"),

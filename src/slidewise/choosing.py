@@ -230,14 +230,14 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     """The names of aggregates that share one structure with others, live and where spikes do no harm.
 
     They see the same columns and condition, all by rows or all by time, and enough of their windows have an operator in
-    common. Windows that are open on the right are left out, since their rows wait, and exact quantiles, which are no
-    monoid.
+    common. Windows that are open on the right are left out, since their rows wait, those with a grain, which have no
+    rows, and exact quantiles, which are no monoid.
     """
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, aggregate in definition.columns.items():
         window = aggregate.window
         assert window is not None
-        if exact_quantile(aggregate.operator) is not None:
+        if exact_quantile(aggregate.operator) is not None or window.grain is not None:
             continue
         if window.closed in ("right", "both") and (window.rows is not None or window.last is not None):
             key = aggregate.columns, aggregate.condition, window.rows is not None

@@ -215,7 +215,8 @@ def _described(aggregate: Aggregate) -> Any:
 
 
 def _of(window: Window) -> Any:
-    return [window.rows, _ticks_of(window.last), window.closed, window.at_least]
+    described = [window.rows, _ticks_of(window.last), window.closed, window.at_least]
+    return described if window.grain is None else [*described, _ticks_of(window.grain)]
 
 
 def _ticks_of(length: Length | None) -> Any:
@@ -235,7 +236,7 @@ def _check_on_beat(name: str, window: Window, beat: Length) -> None:
             f"{name!r} is over {what}, and such a window never runs empty, so its beats would never end; give it a "
             f"length, such as .over('10 minutes'), or leave out every={_length(beat)!r}"
         )
-    if getattr(window, "grain", None) is not None:
+    if window.grain is not None:
         raise SlidewiseError(
             f"{name!r} has a grain, but with every={_length(beat)!r} rows of one beat share a partial already, and "
             "exactly; leave out grain="

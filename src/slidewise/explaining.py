@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,17 @@ from slidewise.definition import Definition
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
+from slidewise.suggesting import suggestion
 from slidewise.windows import Beats, Duration, Length
+from slidewise.windows.grain import most_cells
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One column of an explanation. `together` are the columns whose windows share one structure with `spikes=True`."""
+    """One column of an explanation. `together` are the columns whose windows share one structure with `spikes=True`.
+
+    `suggestion` is what to think about where a window would hold very many rows, or None.
+    """
 
     name: str
     aggregate: Aggregate
@@ -23,10 +29,33 @@ class Explained:
     kernel: str
     bytes_per_state: int | None
     together: tuple[str, ...] = ()
+    suggestion: str | None = None
+
+    @property
+    def partials(self) -> int | None:
+        """How many partials a window with a grain holds at most; None without a grain."""
+        window = self.aggregate.window
+        if window is None or window.grain is None:
+            return None
+        last, grain = [one.ns if isinstance(one, Duration) else one for one in (window.last, window.grain)]
+        return most_cells(last, grain) + (window.closed in ("left", "neither"))
+
+    @property
+    def calls(self) -> str:
+        """The bound on calls of the operator for one event."""
+        if self.partials is None:
+            return self.choice.calls
+        return _OF_CELLS.get(self.choice.name, self.choice.calls)
 
     @property
     def state(self) -> str:
         """How much state a key needs."""
+        if self.partials is not None:
+            most = f"at most {self.partials:,} partials at any rate of events"
+            if self.bytes_per_state is None:
+                return f"{most}, whose size is the operator's own ({self.aggregate.operator.state})"
+            stored, live = [self.partials * (n * self.bytes_per_state + 16) for n in (1, 2)]  # live, a SWAG has its own
+            return f"{most}: {_bytes(stored)} stored, {_bytes(live)} live"
         if self.bytes_per_state is None:
             return f"{self.choice.states} states, whose size is the operator's own ({self.aggregate.operator.state})"
         window = self.aggregate.window
@@ -36,6 +65,27 @@ class Explained:
         if window.rows is not None:
             return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
         return f"{self.bytes_per_state + 8} bytes for each row in the window"
+
+    @property
+    def on_a_stream(self) -> str:
+        """What a micro-batch reads of a window that does not fit into one page, where that is worth a word."""
+        op = self.aggregate.operator
+        if self.choice.algorithm is None:
+            return ""
+        if exact_quantile(op) is not None:
+            return "a batch reads its keys' whole windows, since ranks need every value"
+        if op.builtin and op.name in ("collect", "count_distinct"):
+            return "a batch reads its keys' whole windows, since a state is as large as its rows"
+        if op.builtin and "approximate" in op.parameters:
+            return "what a batch reads and writes does not grow with the window, since states have a bounded size"
+        return ""
+
+
+# With a grain: calls for an event that comes and is answered, and what is added where cells close and leave.
+_OF_CELLS = {
+    "DabaLite": "1 for the row that comes, 2 for the answer; 3 at most where a cell closes, 2 for each that leaves",
+    "SubtractOnEvict": "1 for the row that comes, 1 for the answer; 1 where a cell closes, 1 for each that leaves",
+}
 
 
 class Explanation(tuple[Explained, ...]):
@@ -56,11 +106,15 @@ class Explanation(tuple[Explained, ...]):
                 f"{one.name} = {one.aggregate!r}",
                 f"on tables: {one.kernel}",
                 f"live: {one.choice.name}, for {one.choice.why}",
-                f"calls per event: {one.choice.calls}",
+                f"calls per event: {one.calls}",
                 f"a key's state: {one.state}",
             ]
-            if exact_quantile(one.aggregate.operator) is not None:
-                lines.append("on a stream: a batch reads its keys' whole windows, since ranks need every value")
+            window = one.aggregate.window
+            if window is not None and window.grain is not None:
+                lines.append(f"grain: the window is longer than {window.last} by less than {window.grain}")
+            if one.suggestion is not None:
+                lines.append(f"suggestion: {one.suggestion}")
+            lines += [f"on a stream: {one.on_a_stream}"] if one.on_a_stream else []
             if one.together:
                 others = "".join(f", {name}" for name in one.together[:6] if name != one.name)
                 lines.append(
@@ -102,11 +156,24 @@ class BeatCost:
         return "\n    ".join([*lines, f"a key's state: {state}"])
 
 
-def explain(definition: Definition) -> Explanation:
-    """What runs for each column of a definition, and why."""
+def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate: float | None = None) -> Explanation:
+    """What runs for each column of a definition, and why.
+
+    `rows` is how many rows the longest window of each column holds, where that is known, and `rate` how many events a
+    key has in a second, or in one unit where times are numbers.
+    """
     together = {name: tuple(names) for names in shared_windows(definition) for name in names}
     found = Explanation(
-        _explained(name, aggregate, together.get(name, ())) for name, aggregate in definition.columns.items()
+        Explained(
+            name,
+            one,
+            choose(one.operator, one.window),
+            _kernel(one),
+            state_bytes(one.operator),
+            together.get(name, ()),
+            suggestion(one, (rows or {}).get(name), rate),
+        )
+        for name, one in definition.columns.items()
     )
     if definition.every is not None:
         windows = [aggregate.window for aggregate in definition.columns.values() if aggregate.window is not None]
@@ -114,11 +181,6 @@ def explain(definition: Definition) -> Explanation:
         beats = Beats(definition.every, definition.offset, windows, 1 if timed else None, floats=not timed)
         found.beats = BeatCost(definition.every, definition.offset, beats.high - min(beats.lows) + beats.per)
     return found
-
-
-def _explained(name: str, aggregate: Aggregate, together: tuple[str, ...]) -> Explained:
-    op = aggregate.operator
-    return Explained(name, aggregate, choose(op, aggregate.window), _kernel(aggregate), state_bytes(op), together)
 
 
 # Passes of their own, by operator, for windows of rows and of time.

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError, WindowError
+from slidewise.operators.aggregate import check_partials
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 
@@ -20,13 +21,15 @@ def rolling(
     closed: str = "right",
     by: Any = None,
     at_least: int | None = None,
+    grain: Duration | timedelta | str | int | float | None = None,
 ) -> Any:
     """The operator over the last `rows` rows, or over the `last` stretch of `times`, at every row.
 
     `values` is a NumPy array, an Arrow array or chunked array, or a pandas or polars Series, or a tuple of them where
     the operator takes several columns; the same kind comes back. `by` is a series of keys: each key has windows of its
     own, and answers stand in the input's order. Where fewer than `at_least` rows (default 1) are not null there is no
-    answer: null, NaN in NumPy's floats, masked in its other types.
+    answer: null, NaN in NumPy's floats, masked in its other types. `grain` rounds the old edge of a window of time down
+    to a multiple of it.
 
     >>> import numpy as np, slidewise as sw
     >>> sw.rolling(np.array([4, 5, 3, 4, 0, 4, 4]), sw.max, rows=3)
@@ -38,7 +41,8 @@ def rolling(
         raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
     if (times is None) != (last is None) and not (isinstance(last, str) and last == "all"):
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
-    window = Window.of(last, rows=rows, closed=closed, at_least=at_least)
+    window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain)
+    check_partials(op, window)
     from slidewise.kernels.give_back import give_back
     from slidewise.kernels.series import check_lengths, read
     from slidewise.kernels.typed import check_type, readied, restored

@@ -114,19 +114,28 @@ class Sliding(Definition):
 
         return restore(self, blob, answered)
 
-    def explain(self, table: Any = None, **options: Any) -> Explanation:
+    def explain(self, table: Any = None, *, rate: float | None = None, **options: Any) -> Explanation:
         """For each column: what runs and why, the bound on calls per event, and the state per key.
 
-        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs.
+        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs. A grain is
+        suggested where a window holds more than a million rows of a key: in a `table` in memory, whose windows are
+        counted, or at a `rate`, which is how many events a key has in a second, or in one unit where times are numbers.
         """
-        explanation = explain(self)
+        if rate is not None and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
+            raise SlidewiseError(f"rate= is how many events a key has in a second, such as 10_000, not {rate!r}")
         if _is_spark(table):
             from slidewise.spark.either import plan_on_spark
 
+            explanation = explain(self, rate=rate)
             explanation.spark = plan_on_spark(self, table, **options)
-        elif options:
+            return explanation
+        if options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
-        return explanation
+        if table is None:
+            return explain(self, rate=rate)
+        from slidewise.tables.evaluate import longest_windows
+
+        return explain(self, longest_windows(self, table), rate)
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as plain dicts, lists, text and numbers."""

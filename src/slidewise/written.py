@@ -22,7 +22,7 @@ from slidewise.windows import Duration
 
 _BUILT_IN = {op.name: op for op in CATALOGUE}
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
-_COLUMN = ("operator", "parameters", "of", "where", "over", "rows", "closed", "at_least")
+_COLUMN = ("operator", "parameters", "of", "where", "over", "rows", "closed", "at_least", "grain")
 
 
 def to_dict(definition: Definition) -> dict[str, Any]:
@@ -73,11 +73,13 @@ def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
     elif window.last is None:
         written["over"] = "all"
     else:
-        written["over"] = str(window.last) if isinstance(window.last, Duration) else window.last
+        written["over"] = _length_out(window.last)
     if window.closed != "right":
         written["closed"] = window.closed
     if window.at_least is not None:
         written["at_least"] = window.at_least
+    if window.grain is not None:
+        written["grain"] = _length_out(window.grain)
     return written
 
 
@@ -99,10 +101,14 @@ def _aggregate_in(name: str, written: Any) -> Aggregate:
         aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
         if "where" in written:
             aggregate = aggregate.where(written["where"])
-        window = {key: written[key] for key in ("rows", "closed", "at_least") if key in written}
+        window = {key: written[key] for key in ("rows", "closed", "at_least", "grain") if key in written}
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error
+
+
+def _length_out(length: Duration | int | float) -> str | int | float:
+    return str(length) if isinstance(length, Duration) else length
 
 
 def _parameter_out(value: Any) -> Any:

@@ -193,6 +193,43 @@ CASES = [
         ),
         BIG,
     ),
+    Case(
+        "grain",
+        sliding(
+            right=sw.sum("load").over("7s", grain="3s"),
+            both=sw.sum("load").over("7s", closed="both", grain="3s"),
+            left=sw.sum("load").over("7s", closed="left", grain="3s"),
+            neither=sw.count().over("7s", closed="neither", grain="3s"),
+            whole=sw.max("temp").over("6s", grain="6s"),
+            fine=sw.mean("temp").over("5s", grain="1ms"),
+            odd=sw.last("tag").over("5s", grain="700ms"),
+            enough=sw.mean("load").over("8s", at_least=3, grain="4s"),
+            good=sw.stddev("load").where("ok").over("9s", at_least=2, grain="2s"),
+            seen=sw.count("load").where("ok").over("9s", closed="left", grain="2s"),
+            exact=sw.sum("load").over("7s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "grain, every kind of state",
+        sliding(
+            text=words("tag").over("6s", grain="4s"),
+            before=words("tag").over("6s", closed="left", grain="4s"),
+            all=sw.collect("load").over("6s", grain="4s"),
+            best=sw.argmax("tag", "load").over("6s", grain="4s"),
+            four=sw.m4("load").over("6s", grain="4s"),
+            kinds=sw.count_distinct("tag").over("9s", grain="4s"),
+            about=sw.hyperloglog(p=5)("load").over("9s", grain="4s"),
+            probe=sw.bloom(bits=64, hashes=2, probe="x")("tag").over("9s", grain="4s"),
+            all_true=sw.bool_and("ok").over("9s", grain="4s"),
+            low=sw.mincount("tag").over("9s", grain="4s"),
+            drop=longest_drop("load").over("9s", grain="4s"),
+            near=sw.quantile(0.6, approximate=0.05)("temp").over("9s", grain="4s"),
+            swing=sw.relative_variation("load").over("9s", closed="both", grain="4s"),
+        ),
+        BIG,
+    ),
+    Case("grain, times as states", sliding(newest=sw.argmax("load", "ts").over("6s", grain="4s")), BIG),
     Case("own operator", sliding(drop=longest_drop("load").over("9s"), by_rows=longest_drop("seq").over(rows=4)), BIG),
     Case(
         "in input order",
@@ -222,6 +259,27 @@ CASES += [
         (pa.int64(), _SECONDS, 2.5),
         (pa.float64(), [s / 8 for s in _SECONDS], 0.5),
         (pa.float64(), [2.0**60 + s * 2.0**10 for s in _SECONDS], 3),  # the window's start is rounded to its end
+    ]
+]
+CASES += [
+    Case(
+        f"grain of {grain} in {last}, times as {kind}",
+        sliding(
+            n=sw.count().over(last, grain=grain),
+            back=sw.sum("load").over(last, closed="left", grain=grain),
+            edge=sw.sum("load").over(last, closed="both", grain=grain),
+        ),
+        _with_times(pa.array(values, kind)),
+    )
+    for kind, values, last, grain in [
+        (pa.timestamp("ns"), [(s - 10) * 10**9 + s for s in _SECONDS], "4s", "1500ms"),
+        (pa.timestamp("us", "UTC"), [(s - 10) * 10**6 for s in _SECONDS], "4s", "3s"),
+        (pa.timestamp("s"), [s - 10 for s in _SECONDS], "2500ms", "300ms"),
+        (pa.date32(), [date(1969, 12, 20) + timedelta(days=s) for s in _SECONDS], "4d", "36h"),
+        (pa.int64(), [s - 10 for s in _SECONDS], 4, 3),
+        (pa.int64(), [s - 10 for s in _SECONDS], 2.5, 0.75),
+        (pa.float64(), [s / 8 - 1 for s in _SECONDS], 0.75, 0.5),
+        (pa.float64(), [2.0**60 + s * 2.0**10 for s in _SECONDS], 2.0**12, 3),
     ]
 ]
 BY_NAME = {case.name: case for case in CASES}

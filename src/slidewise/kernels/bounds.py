@@ -49,7 +49,7 @@ def time_bounds(
         else:
             _first_after(times, first, stop, width, whole, edge, starts)
         if left or equal:
-            _ends_of_peers(times, first, stop, left, starts, ends)
+            ends_of_peers(times, first, stop, left, starts, ends)
         else:
             for i in range(first, stop):
                 ends[u(i)] = i + 1
@@ -132,7 +132,7 @@ def _first_after(times: Any, first: Any, stop: Any, width: Any, whole: bool, edg
 
 
 @jit
-def _ends_of_peers(times: Any, first: Any, stop: Any, left: bool, starts: Any, ends: Any) -> None:
+def ends_of_peers(times: Any, first: Any, stop: Any, left: bool, starts: Any, ends: Any) -> None:
     """Past the last peer, or before the first one, where a window that starts later is empty."""
     if left:
         end = first

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
 from slidewise.kernels.bounds import Grouped, row_bounds, time_bounds
+from slidewise.kernels.grain import low_bounds, lows
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
@@ -174,10 +176,8 @@ def _bounds(
         assert rows is not None
         row_bounds(offsets, rows, left, starts, ends)
         return starts, ends
-    moments, width, edge = ticks(window, times)
-    moments = moments if grouped is None else grouped.bring(moments)
-    whole = moments.dtype == np.int64
-    if time_bounds(moments, offsets, width, whole, edge, left, starts, ends) >= 0:
+    moments, backwards = find_bounds(window, times, grouped, offsets, starts, ends)
+    if backwards >= 0:
         at = _first_backwards(moments, grouped)
         after, before = (_shown(times, i) for i in at)
         if positions is not None:
@@ -187,6 +187,27 @@ def _bounds(
             "sort the rows by time within each key"
         )
     return starts, ends
+
+
+def find_bounds(
+    window: Window, times: Column, arranged: Any, offsets: Array, starts: Array, ends: Array
+) -> tuple[Array, int]:
+    """The bounds of each row's window of time, and a position where the sorted times run backwards, or -1.
+
+    `arranged`, where it is not None, brings rows into the order of keys. Gives the sorted times, too.
+    """
+    moments, width, edge = ticks(window, times)
+    moments = moments if arranged is None else arranged.bring(moments)
+    left = window.closed in ("left", "neither")
+    if window.grain is None:
+        whole = moments.dtype == np.int64
+        return moments, time_bounds(moments, offsets, width, whole, edge, left, starts, ends)
+    last, grain = (
+        Fraction(one.ns, times.unit) if isinstance(one, Duration) else Fraction(one or 0)
+        for one in (window.last, window.grain)
+    )
+    low = lows(moments, last, grain, window.closed in ("both", "left"))
+    return moments, low_bounds(moments, offsets, low, left, starts, ends)
 
 
 def _first_backwards(moments: Array, grouped: Grouped | None) -> tuple[int, int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.passes import Passes, passes, run_pass
+from slidewise.kernels.spanning_objects import SpanningObjects, spanning_objects
 from slidewise.operators.operator import Operator
 
 Array = Any
@@ -54,6 +55,33 @@ def spanning_pass({x}, h, middle, starts, ends, enough, {S}, {O}):
         else:
             state = back
         {answer_i}
+
+def spanning_partials_pass(h, middle, starts, ends, enough, {S}, {O}):
+    {load_h}
+    front = state
+    back = state
+    for i in range(h - 1, -1, -1):
+        {load_i}
+        if middle or i < h - 1:
+            state = combine(state, front)
+        front = state
+        {store_i}
+    E = h
+    for i in range(len(starts)):
+        while E < ends[i]:
+            E += 1
+            {load_E}
+            back = state if E == h + 1 else combine(back, state)
+        if not enough[i]:
+            continue
+        s = starts[i]
+        if middle or s < h:
+            {load_s}
+            if E > h:
+                state = combine(state, back)
+        else:
+            state = back
+        {answer_i}
 """
 
 
@@ -64,6 +92,11 @@ class Spanning:
         self._op = op
         self._layout = compiled.layout
         self._passes = compiled.run
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The types of a state's numbers."""
+        return self._layout.fields
 
     def fold(self, inputs: list[Array]) -> State:
         """The state of some rows, one at least."""
@@ -89,13 +122,29 @@ class Spanning:
         if middle is not None:
             for field, number in zip(fields, middle, strict=True):
                 field[h] = number
-        m = len(starts)
-        outputs = [np.zeros(m, dtype) for dtype in self._layout.outputs]
-        valid = [np.ones(m, np.bool_)] if self._layout.optional else []
+        outputs, valid = self._room(len(starts))
         if not len(inputs[0]):  # the passes look at the first row
             inputs = [np.zeros(1, x.dtype) for x in inputs]
         self._run("spanning_pass", *inputs, h, middle is not None, starts, ends, enough, *fields, *outputs, *valid)
         return Answers(outputs, valid[0] if valid else None)
+
+    def answers_of_partials(
+        self, fields: list[Array], h: int, middle: State | None, starts: Array, ends: Array, enough: Array
+    ) -> Answers:
+        """The same where partials, one array per field, stand instead of rows."""
+        room = self._fields(1) if middle is None else [np.array([number]) for number in middle]
+        stored = [
+            np.concatenate([field[:h], number.astype(field.dtype), field[h:]])  # the middle lies between
+            for field, number in zip(fields, room, strict=True)
+        ]
+        outputs, valid = self._room(len(starts))
+        self._run("spanning_partials_pass", h, middle is not None, starts, ends, enough, *stored, *outputs, *valid)
+        return Answers(outputs, valid[0] if valid else None)
+
+    def _room(self, m: int) -> tuple[list[Array], list[Array]]:
+        """Room for answers, and for which there are."""
+        outputs = [np.zeros(m, dtype) for dtype in self._layout.outputs]
+        return outputs, [np.ones(m, np.bool_)] if self._layout.optional else []
 
     def _fields(self, count: int) -> list[Array]:
         return [np.zeros(count, dtype) for dtype in self._layout.fields]
@@ -104,7 +153,7 @@ class Spanning:
         run_pass(self._op, self._passes[name], arguments)
 
 
-def spanning(op: Operator, dtypes: tuple[str, ...]) -> Spanning | None:
-    """The operator's passes for inputs of these types; None where its states are not a few numbers."""
+def spanning(op: Operator, dtypes: tuple[str, ...]) -> Spanning | SpanningObjects | None:
+    """The operator's passes for inputs of these types; None where its states have no bounded size or are unknown."""
     found = passes("spanning", _PASSES, op, dtypes)
-    return None if found is None else Spanning(op, found)
+    return spanning_objects(op, dtypes) if found is None else Spanning(op, found)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from slidewise.errors import InputError, SlidewiseError, SumOverflowError
-from slidewise.kernels.typed import answer_type
+from slidewise.kernels.plan import as_numbers
+from slidewise.kernels.typed import answer_type, readied
 from slidewise.live.batch_running import Before, running_spec
-from slidewise.live.incoming import Incoming, as_python, there
+from slidewise.live.celled import Celled, cells_there
+from slidewise.live.incoming import CannotJoinError, Incoming, as_python, there
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.slid import Slid, columns_of
 from slidewise.live.spec import Spec
@@ -35,10 +37,8 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
     for at, spec in enumerate(live.specs):
         places = numbers if spec.numbered else incoming.times
         try:
-            if spec.running:
-                arrays, change = _running(incoming, at, spec, places, peers)
-            else:
-                arrays, change = _sliding(incoming, at, spec, places, peers)
+            go = _running if spec.running else _sliding if spec.grain is None else _celled
+            arrays, change = go(incoming, at, spec, places, peers)
         except SlidewiseError as error:
             error.add_note("no row of the batch was taken in")
             raise
@@ -78,6 +78,27 @@ def _sliding(
     def change() -> None:
         for k, track in enumerate(incoming.tracks):
             track.panes[at].freeze([part[stops[k] : stops[k + 1]].copy() for part in stored])
+
+    return arrays, change
+
+
+def _celled(
+    incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
+) -> tuple[list[Any], Callable[[], None]]:
+    """One spec with a grain over the cells already there and the batch together."""
+    columns, _ = columns_of(incoming, spec)
+    if any(column.unit is not None for column in columns):  # states are times, which only single events make
+        raise CannotJoinError
+    ops = [one.operator for one in spec.members]
+    dtypes = [tuple(str(as_numbers(op, column).data.dtype) for column in readied(op, columns)) for op in ops]
+    counts, old = cells_there([track.panes[at] for track in incoming.tracks], spec, dtypes)
+    celled = Celled(incoming, spec, places, counts, old, peers)
+    arrays = celled.arrays()
+    stops, kept = celled.kept(waits=spec.is_open)
+
+    def change() -> None:
+        for k, track in enumerate(incoming.tracks):
+            track.panes[at].freeze(kept.taken(slice(stops[k], stops[k + 1])))
 
     return arrays, change
 

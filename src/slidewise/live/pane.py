@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from slidewise.live.cell_pane import CellPane
 from slidewise.live.running_pane import Row, RunningPane, for_each
 from slidewise.live.shared_pane import shared_panes
 from slidewise.live.spec import Spec, swags_of
@@ -227,4 +228,6 @@ def new_panes(specs: list[Spec]) -> list[Any]:
 def _new_pane(spec: Spec) -> Any:
     if spec.running:
         return RunningPane(spec)
+    if spec.grain is not None:
+        return CellPane(spec)
     return OpenPane(spec) if spec.is_open else Pane(spec)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.kernels.bounds import Grouped, time_bounds
+from slidewise.kernels.grain import low_bounds, lows
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, several_over_bounds
 from slidewise.kernels.series import Column
@@ -59,8 +60,8 @@ class Slid:
         codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
         self._grouped = Grouped(codes, keys)
         self._back = Grouped(batch.codes, keys) if before else self._grouped
-        self.spots = self._grouped.bring(_joined_places(old[0] if before else None, places))
-        self.starts, self._ends = _bounds(spec, self.spots, self._grouped.offsets, peers)
+        self.spots = self._grouped.bring(joined_places(old[0] if before else None, places))
+        self.starts, self._ends = bounds_of(spec, self.spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
             silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
             self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
@@ -117,18 +118,24 @@ def _together(spec: Spec) -> list[list[Member]]:
     return [[one] for one in spec.members]
 
 
-def _bounds(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
+def bounds_of(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
+    """The first row and the one past the last of every row's window; without `peers`, of what has arrived so far."""
     starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
-    whole = spots.dtype == np.int64
-    width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
-    edge = spec.edge or (whole and int(spec.width) != spec.width)
-    time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
-    if not peers and not spec.is_open:  # what has arrived so far
+    if spec.grain is not None:
+        low = lows(spots, spec.width, spec.grain, spec.edge)
+        low_bounds(spots, offsets, low, spec.is_open, starts, ends)
+    else:
+        whole = spots.dtype == np.int64
+        width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
+        edge = spec.edge or (whole and int(spec.width) != spec.width)
+        time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
+    if not peers and not spec.is_open:
         ends = np.arange(1, len(spots) + 1)
     return starts, ends
 
 
-def _joined_places(old: Array | None, new: Array) -> Array:
+def joined_places(old: Array | None, new: Array) -> Array:
+    """The places of what is there already, and then those of a batch."""
     if new.dtype == object or (
         old is not None and (old.dtype == object or (old.dtype.kind, new.dtype.kind) == ("f", "i"))
     ):

@@ -9,8 +9,9 @@
 
 The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
 window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
-windows share a structure, the longest of them brings its partials. On a beat, a key has slices instead, see
-`beat_snapshot`. The version is the oldest that knows all of it: 1, or 2 where windows share, or 4 on a beat.
+windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
+partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
+all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
 from slidewise.live.beat_snapshot import read_beats, write_beats
 from slidewise.live.beating import BeatLive
+from slidewise.live.cell_pane import CellPane
 from slidewise.live.codec import Reader, Writer
 from slidewise.live.keys import canonical
 from slidewise.live.ledger import Ledger
@@ -33,7 +35,15 @@ from slidewise.live.pane import OpenPane, Pane
 from slidewise.live.revising import Revising
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.shared_pane import SharedPane
-from slidewise.live.snapshot_parts import plainly, read_ledger, read_states, write_ledger, write_states
+from slidewise.live.snapshot_parts import (
+    plainly,
+    read_cells,
+    read_ledger,
+    read_states,
+    write_cells,
+    write_ledger,
+    write_states,
+)
 from slidewise.windows import Duration
 
 MAGIC = b"SLIDEWIS"
@@ -63,8 +73,9 @@ def snapshot(live: Live) -> bytes:
             write_ledger(out, live, track)
             continue
         for pane in track.panes:
-            _write_running(out, pane) if isinstance(pane, RunningPane) else _write_pane(out, pane)
-    version = 1 if all(spec.sharing is None for spec in live.specs) else 2
+            _write_any(out, pane)
+    shares = any(spec.sharing is not None for spec in live.specs)
+    version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
     return _closed(live.definition, version, bytes(out.data))
 
 
@@ -96,6 +107,11 @@ def _write_revising(out: Writer, live: Live) -> None:
         out.value(str(live.retain) if isinstance(live.retain, Duration) else live.retain)
         out.size(live.revised)
         out.size(live.arrivals.number)
+
+
+def _write_any(out: Writer, pane: Any) -> None:
+    kinds: dict[type, Any] = {RunningPane: _write_running, CellPane: write_cells}
+    kinds.get(type(pane), _write_pane)(out, pane)
 
 
 def _write_pane(out: Writer, pane: Pane | SharedPane) -> None:
@@ -231,6 +247,8 @@ def _read_panes(source: Reader, panes: list[Any], version: int) -> None:
     for pane in panes:
         if isinstance(pane, RunningPane):
             _read_running(source, pane)
+        elif isinstance(pane, CellPane):
+            read_cells(source, pane)
         else:
             rows = source.row()
             if source.value():

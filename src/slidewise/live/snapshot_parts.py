@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import SnapshotError
+from slidewise.live.cell_pane import Cell, CellPane
 from slidewise.live.codec import NotPlainError, Reader, Writer
 from slidewise.live.ledger import Kept, Ledger
 from slidewise.live.spec import Member
@@ -37,6 +38,41 @@ def plainly(write: Callable[[Any], None], value: Any, what: str, remedy: str = "
             f"{what} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, dates, "
             f"datetimes, None, and lists, tuples and dicts of them can{remedy}"
         ) from None
+
+
+def write_cells(out: Writer, pane: CellPane) -> None:
+    """Each cell's place and number of rows and every member's partials; then whether one waits, and the SWAGs."""
+    cells = pane.all_cells()
+    out.row([one.place for one in cells])
+    out.row([one.rows for one in cells])
+    for j, one in enumerate(pane.spec.members):
+        write_states(out, one, [each.states[j] for each in cells])
+    out.value(pane.frozen is not None)
+    if pane.frozen is not None:
+        return
+    out.value(pane.waiting is not None)
+    pane.settle()
+    for one, swag in zip(pane.spec.members, pane.swags, strict=True):
+        numbers, states = swag._dump()
+        out.row(numbers)
+        write_states(out, one, states)
+
+
+def read_cells(source: Reader, pane: CellPane) -> None:
+    """What `write_cells` wrote."""
+    places, counts = source.row(), source.row()
+    states = [read_states(source, one) for one in pane.spec.members]
+    cells = [Cell(place, count, list(some)) for place, count, *some in zip(places, counts, *states, strict=True)]
+    if source.value():
+        pane.fill(cells, pane.spec.is_open)
+        return
+    pane.fill(cells, source.value())
+    pane.stale = False
+    for one, swag in zip(pane.spec.members, pane.swags, strict=True):
+        numbers = source.row()
+        swag._load(numbers, read_states(source, one))
+        if len(swag) != len(pane.cells):
+            raise ValueError(f"{one.name!r} has {len(swag)} states for {len(pane.cells)} cells")
 
 
 def write_ledger(out: Writer, live: Live, ledger: Ledger) -> None:

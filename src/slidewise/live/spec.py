@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from slidewise.choosing import choose
@@ -17,6 +19,7 @@ from slidewise.operators.quantiles import exact_quantile
 from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Duration, Window
+from slidewise.windows.grain import lowest
 
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
@@ -54,7 +57,7 @@ class Spec:
     """
 
     __slots__ = (
-        *("column", "columns", "condition", "edge", "enough", "is_open", "members", "numbered", "running"),
+        *("column", "columns", "condition", "edge", "enough", "grain", "is_open", "members", "numbered", "running"),
         *("sharing", "whole", "width"),
     )
 
@@ -75,6 +78,7 @@ class Spec:
             self.width = window.last.ns
         elif window.last is not None:
             self.width = window.last
+        self.grain: Any = window.grain.ns if isinstance(window.grain, Duration) else window.grain
         if self.width is None:
             self.whole = 0
         else:
@@ -83,10 +87,21 @@ class Spec:
 
     def cut(self, place: Any) -> Any:
         """Rows whose place is below this have left the window that ends at `place`."""
+        if self.grain is not None:
+            return lowest(place, self.width, self.grain, self.edge)
         if isinstance(place, int):
             return place - self.whole
         edge = place - self.width
         return edge if self.edge else min(math.nextafter(edge, math.inf), place)
+
+    def scaled(self, unit: int) -> Spec:
+        """The same with its stretches of time in a larger unit."""
+        if self.numbered or self.width is None:
+            return self
+        scaled = copy(self)
+        scaled.width = Fraction(self.width, unit)
+        scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
+        return scaled
 
     def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""
@@ -122,7 +137,7 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         ordered = exact_quantile(op) is not None
-        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, ordered)
+        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, window.grain, ordered)
         if seen not in found:
             found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from slidewise.errors import SlidewiseError
+from slidewise.errors import SlidewiseError, WindowError
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
@@ -46,17 +46,36 @@ class Aggregate:
         rows: int | None = None,
         closed: str = "right",
         at_least: int | None = None,
+        grain: Duration | timedelta | str | int | float | None = None,
     ) -> Aggregate:
-        """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far."""
+        """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far.
+
+        With `grain="1 second"` the old edge of a stretch of time is rounded down to whole seconds: rows leave together,
+        and what is kept of a key is one partial aggregate for each second, however many rows there are.
+        """
         if self.window is not None:
             raise SlidewiseError(f"{self!r} has a window already; write a second aggregate for a second window")
-        return replace(self, window=Window.of(last, rows=rows, closed=closed, at_least=at_least))
+        window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain)
+        check_partials(self.operator, window)
+        return replace(self, window=window)
 
     def __repr__(self) -> str:
         text = f"{self.operator!r}({', '.join(map(repr, self.columns))})"
         if self.condition is not None:
             text += f".where({self.condition!r})"
         return f"{text}.{self.window!r}" if self.window is not None else text
+
+
+def check_partials(op: Operator, window: Window) -> None:
+    """Refuse a grain where no partial aggregate can stand for rows."""
+    from slidewise.operators.quantiles import exact_quantile
+
+    asked = None if window.grain is None else exact_quantile(op)
+    if asked is not None:
+        raise WindowError(
+            f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept "
+            f"as one partial aggregate; use sw.quantile({asked[0]!r}, approximate=0.01), or leave out the grain"
+        )
 
 
 def at_least(op: Operator, window: Window) -> int:

@@ -11,6 +11,7 @@ from slidewise.errors import SumOverflowError
 from slidewise.kernels.series import Column
 from slidewise.live.batch_kernels import as_arrays
 from slidewise.live.batch_running import Before, running_spec
+from slidewise.live.celled import Celled, Cells
 from slidewise.live.incoming import as_python
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.slid import Slid, columns_of
@@ -23,7 +24,7 @@ Array = Any
 
 def answer(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:
     """Each member's answers as an Arrow array, and what is kept of the last key; `old` was kept of the first."""
-    return (_running if spec.running else _sliding)(rows, spec, places, old)
+    return (_running if spec.running else _sliding if spec.grain is None else _celled)(rows, spec, places, old)
 
 
 def _sliding(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:
@@ -32,6 +33,14 @@ def _sliding(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[lis
         counts[0] = len(old[0])
     slid = Slid(rows, spec, places, counts, old if old is not None and len(old[0]) else [], True, rows.silent)
     return slid.arrays(), slid.kept_of_last()
+
+
+def _celled(rows: SortedRows, spec: Spec, places: Array, old: Cells | None) -> tuple[list[Any], Cells]:
+    """The same for windows with a grain, of which cells are kept."""
+    counts = np.zeros(rows.keys, np.int64)
+    counts[0] = 0 if old is None else len(old)
+    celled = Celled(rows, spec, places, counts, old if counts[0] else None, True, rows.silent)
+    return celled.arrays(), celled.kept(waits=False, last_only=True)[1]
 
 
 def _running(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:

@@ -78,7 +78,7 @@ class BeatShard(Shard):
                 "the other way round; go back to the versions of Numba and Slidewise that wrote them"
             )
         keys = B.keys_schema(schema, self._definition.by)
-        buckets = Buckets(pages, directory, keys, layout.schema, of_page=np.min)
+        buckets = Buckets(pages, directory, keys, [layout.schema], of_page=np.min)
         places = set(directory.touched(due_rows.column(B.HASH).to_numpy()) if len(due_rows) else [])
         places |= {place for place, bucket in enumerate(directory.buckets) if bucket.newest <= until}
         if not places and not len(due_rows):
@@ -152,5 +152,5 @@ class BeatShard(Shard):
             (B.LARGE, pa.array(np.zeros(len(which), np.int64))),
         ):
             of_keys = of_keys.append_column(name, column)
-        keys = Keys(of_keys, layout.table(slices))
+        keys = Keys(of_keys, [layout.table(slices)])
         return keys.taken(np.argsort(keys.numbers(B.HASH), kind="stable"))

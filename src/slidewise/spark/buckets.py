@@ -1,9 +1,10 @@
 """Small keys in pages that they share: a page holds the keys whose hashes lie in one stretch, and their windows' rows.
 
-The payload of such a page: the length of the first part (4 bytes, little-endian), then two Arrow record batches without
-their schemas. The first has a row for each key: its columns, its hash, its newest time, how many rows it has, its
+The payload of such a page is Arrow record batches without their schemas, each but the last behind its length (4 bytes,
+little-endian). The first has a row for each key: its columns, its hash, its newest time, how many rows it has, its
 running states, and the page of its own that a large key has, or 0. The second has the rows of all keys, one key after
-the other, oldest first: the time and the columns that are aggregated.
+the other, oldest first: the time and the columns that are aggregated. For each window with a grain there is one more of
+the same kind with cells instead of rows, and the first has how many of these a key has, and the page of its own.
 """
 
 from __future__ import annotations
@@ -16,26 +17,34 @@ import numpy as np
 
 from slidewise.spark.directory import Bucket, Directory
 from slidewise.spark.pages import LARGEST, Pages, record, record_from
+from slidewise.spark.runs import ranges
 
 Array = Any
 LOWEST = -(2**63)
 HASH, NEWEST, COUNT, STATES, LARGE = (f"slidewise {name}" for name in ("hash", "newest", "rows", "states", "large"))
 
 
-def keys_schema(schema: Any, by: Sequence[str]) -> Any:
-    """The schema of a page's keys; `schema` is that of the rows."""
+def of_part(name: str, part: int) -> str:
+    """The name of COUNT or LARGE for a part: rows are part 0, and the cells of windows with a grain have the others."""
+    return f"{name} {part}" if part else name
+
+
+def keys_schema(schema: Any, by: Sequence[str], parts: int = 1) -> Any:
+    """The schema of a page's keys, of which so many parts are kept; `schema` is that of the rows."""
     import pyarrow as pa
 
     of_key = [(HASH, pa.int64()), (NEWEST, pa.int64()), (COUNT, pa.int64()), (STATES, pa.binary()), (LARGE, pa.int64())]
+    of_key += [(of_part(name, i), pa.int64()) for i in range(1, parts) for name in (COUNT, LARGE)]
     return pa.schema([*(schema.field(name) for name in by), *(pa.field(*one) for one in of_key)])
 
 
 @dataclass(slots=True)
 class Keys:
-    """Keys, and their windows' rows: `table` has a row for each key, `rows` those of all keys, one after the other."""
+    """Keys, and what is kept of them: `table` has a row for each key, and each of `parts` the rows, or the cells, of
+    all keys, one key after the other."""
 
     table: Any
-    rows: Any
+    parts: list[Any]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -44,49 +53,59 @@ class Keys:
         return self.table.column(name).to_numpy()
 
     @property
-    def offsets(self) -> Array:
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.numbers(COUNT), dtype=np.int64)])
+    def rows(self) -> Any:
+        return self.parts[0]
+
+    def offsets(self, part: int) -> Array:
+        """Where each key's rows of a part begin and end."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.numbers(of_part(COUNT, part)), dtype=np.int64)])
 
     def taken(self, which: Array) -> Keys:
         """Some of the keys, in this order, with their rows."""
         import pyarrow as pa
 
-        rows = self.rows
-        if len(rows):
-            offsets = self.offsets
-            counts = np.diff(offsets)[which]
-            shift = np.repeat(offsets[which] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-            rows = rows.take(pa.array(np.arange(len(shift)) + shift))
-        return Keys(self.table.take(pa.array(which)), rows)
+        parts = list(self.parts)
+        for i, rows in enumerate(parts):
+            if len(rows):
+                offsets = self.offsets(i)
+                parts[i] = rows.take(pa.array(ranges(offsets[which], np.diff(offsets)[which])))
+        return Keys(self.table.take(pa.array(which)), parts)
 
 
 class Buckets:
-    """The pages of a shard's keys. `keys_schema` and `rows_schema` are those of the two parts."""
+    """The pages of a shard's keys. `keys_schema` is that of the keys, and `schemas` are those of the parts."""
 
     def __init__(
-        self, pages: Pages, directory: Directory, keys_schema: Any, rows_schema: Any, of_page: Any = np.max
+        self, pages: Pages, directory: Directory, keys_schema: Any, schemas: list[Any], of_page: Any = np.max
     ) -> None:
         self._pages = pages
         self._directory = directory
         self._keys_schema = keys_schema
-        self._rows_schema = rows_schema
+        self._schemas = schemas
         self._of_page = of_page  # which of its keys' times the directory has for a page
 
     def empty(self) -> Keys:
-        return Keys(self._keys_schema.empty_table(), self._rows_schema.empty_table())
+        return Keys(self._keys_schema.empty_table(), [schema.empty_table() for schema in self._schemas])
 
     def read(self, places: list[int]) -> Keys:
         """All keys of these buckets."""
         import pyarrow as pa
 
-        tables, rows = [], []
+        if not places:
+            return self.empty()
+        found: list[list[Any]] = []
         for place in places:
             payload = self._pages.read(self._directory.buckets[place].page)
             assert payload is not None
-            length = int.from_bytes(payload[:4], "little")
-            tables.append(record_from(payload[4 : 4 + length], self._keys_schema))
-            rows.append(record_from(payload[4 + length :], self._rows_schema))
-        return Keys(pa.concat_tables(tables), pa.concat_tables(rows)) if tables else self.empty()
+            pieces = []
+            for _ in self._schemas:
+                length = int.from_bytes(payload[:4], "little")
+                pieces.append(payload[4 : 4 + length])
+                payload = payload[4 + length :]
+            schemas = [self._keys_schema, *self._schemas]
+            found.append([record_from(data, one) for data, one in zip([*pieces, payload], schemas, strict=True)])
+        table, *parts = [pa.concat_tables(some) for some in zip(*found, strict=True)]
+        return Keys(table, parts)
 
     def write(self, places: list[int], keys: Keys) -> None:
         """Put keys, sorted by hash, into these buckets in place of what is there, and into more where they are full."""
@@ -95,10 +114,11 @@ class Buckets:
             directory.buckets.append(Bucket(LOWEST, directory.new_page(), LOWEST, 0))
             places = [0]
         lows = [bucket.low for bucket in directory.buckets]
-        keys = Keys(keys.table.combine_chunks(), keys.rows.combine_chunks())
-        hashes, offsets = keys.numbers(HASH), keys.offsets
-        sizes = offsets * (keys.rows.nbytes / max(len(keys.rows), 1))
-        sizes += np.arange(len(keys) + 1) * (keys.table.nbytes / max(len(keys), 1))
+        keys = Keys(keys.table.combine_chunks(), [part.combine_chunks() for part in keys.parts])
+        hashes, offsets = keys.numbers(HASH), [keys.offsets(i) for i in range(len(keys.parts))]
+        sizes = np.arange(len(keys) + 1) * (keys.table.nbytes / max(len(keys), 1))
+        for before, part in zip(offsets, keys.parts, strict=True):
+            sizes += before * (part.nbytes / max(len(part), 1))
         made: list[Bucket] = []
         for place, bucket in enumerate(directory.buckets):
             if place not in places:
@@ -108,8 +128,10 @@ class Buckets:
             self._put(bucket, keys, (sizes, offsets), int(np.searchsorted(hashes, bucket.low)), stop, made)
         directory.buckets = [made[0]._replace(low=LOWEST), *made[1:]] if made else []
 
-    def _put(self, bucket: Bucket, keys: Keys, before: tuple[Array, Array], a: int, b: int, made: list[Bucket]) -> None:
-        """Keys [a, b) into the bucket; `before` are the bytes and the rows of all keys before each."""
+    def _put(
+        self, bucket: Bucket, keys: Keys, before: tuple[Array, list[Array]], a: int, b: int, made: list[Bucket]
+    ) -> None:
+        """Keys [a, b) into the bucket; `before` are the bytes, and each part's rows, of all keys before each."""
         if a == b:
             self._pages.drop(bucket.page)
             return
@@ -124,22 +146,27 @@ class Buckets:
             self._put(more, keys, before, middle, b, made)
             return
         table = keys.table.slice(a, b - a)
-        rows = keys.rows.slice(int(offsets[a]), int(offsets[b] - offsets[a]))
-        first = record(_one_batch(table))
-        self._pages.write(bucket.page, len(first).to_bytes(4, "little") + first + record(_one_batch(rows)))
-        large = int((table.column(LARGE).to_numpy() > 0).sum())
+        parts = [rows.slice(int(o[a]), int(o[b] - o[a])) for rows, o in zip(keys.parts, offsets, strict=True)]
+        *records, last = [record(_one_batch(one)) for one in (table, *parts)]
+        self._pages.write(bucket.page, b"".join(len(one).to_bytes(4, "little") + one for one in records) + last)
+        large = sum(int((table.column(name).to_numpy() > 0).sum()) for name in self._large_names)
         made.append(bucket._replace(newest=int(self._of_page(table.column(NEWEST).to_numpy())), large=large))
 
-    def expire(self, until: int) -> list[int]:
-        """Drop the pages whose newest row is at or before this time; the numbers of the large keys that were there."""
+    @property
+    def _large_names(self) -> list[str]:
+        return [of_part(LARGE, i) for i in range(len(self._schemas))]
+
+    def expire(self, until: int) -> list[tuple[int, int]]:
+        """Drop the pages whose newest row is at or before this time; the parts and numbers of the large keys there."""
         kept, large = [], []
         for place, bucket in enumerate(self._directory.buckets):
             if bucket.newest > until:
                 kept.append(bucket)
                 continue
             if bucket.large:
-                found = self.read([place]).numbers(LARGE)
-                large += found[found > 0].tolist()
+                keys = self.read([place])
+                for i, name in enumerate(self._large_names):
+                    large += [(i, number) for number in keys.numbers(name).tolist() if number]
             self._pages.drop(bucket.page)
         self._directory.buckets = [kept[0]._replace(low=LOWEST), *kept[1:]] if kept else []
         return large

@@ -8,8 +8,6 @@ end shows that no more of their time come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import numpy as np
 from slidewise.definition import Definition
 from slidewise.errors import InputError, OperatorFailedError
 from slidewise.kernels.series import read
+from slidewise.live.celled import Cells
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark.answering import answer
 from slidewise.spark.blame import fault, said
@@ -51,8 +50,9 @@ class Carrying:
 
     @property
     def size(self) -> int:
-        """How many rows are kept or wait."""
+        """How many rows, or cells of them, are kept or wait."""
         kept = [len(one[0]) for one in self._kept if isinstance(one, list)]
+        kept += [len(one) for one in self._kept if isinstance(one, Cells)]
         return max(kept, default=0) + (0 if self._held is None else len(self._held))
 
     def push(self, table: Any) -> Any:
@@ -143,7 +143,7 @@ class Carrying:
         assert rows.times is not None
         unit = rows.times.unit or 1
         if unit != self._unit:
-            self._specs = [_scaled(spec, unit // self._unit) for spec in self._specs]
+            self._specs = [spec.scaled(unit // self._unit) for spec in self._specs]
             self._unit = unit
         return rows.times.data
 
@@ -153,15 +153,6 @@ class Carrying:
             return error
         names, row = found
         return said(error, names, named(self._definition, rows.table, row, self._hidden))
-
-
-def _scaled(spec: Spec, unit: int) -> Spec:
-    """The same with its width in a larger unit of time."""
-    if spec.numbered or spec.width is None:
-        return spec
-    scaled = copy(spec)
-    scaled.width = Fraction(spec.width, unit)
-    return scaled
 
 
 def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,32 +12,42 @@ from slidewise.errors import SlidewiseError
 from slidewise.live.spec import Spec
 from slidewise.spark import buckets as B
 from slidewise.spark.buckets import Buckets, Keys
+from slidewise.spark.cell_keeping import KeptCells
 from slidewise.spark.directory import Directory
 from slidewise.spark.large_key import LargeKey, Windowed, windowed
 from slidewise.spark.pages import LARGEST, Pages
+from slidewise.spark.runs import Runs, joined, ranges
 from slidewise.spark.sorted_rows import SortedRows, named
 from slidewise.spark.stream_answers import sliding
 
 Array = Any
 
 
-class Runs(NamedTuple):
-    """Rows sorted by key and time in runs, within which they see one another: a key has one, unless it was forgotten.
-
-    The number of each row's run, of each key's first and last run, whether the first goes on from what is there, and
-    the first row of each key.
-    """
-
-    each: Array
-    first: Array
-    last: Array
-    connected: Array
-    starts: Array
-
-
 class Keeping:
     """The keys of a shard during one call. `schema` is that of the rows, `specs` are the windows that slide, and
-    `answers` the types of their answers."""
+    `answers` the types of their answers. Windows with a grain keep cells, each a part of its own; the others share
+    the rows, which are part 0."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        directory: Directory,
+        schema: Any,
+        definition: Definition,
+        specs: list[Spec],
+        answers: dict[str, Any],
+    ) -> None:
+        self.directory = directory
+        rows = KeptRows(pages, directory, schema, definition, [spec for spec in specs if spec.grain is None], answers)
+        celled = enumerate((spec for spec in specs if spec.grain is not None), 1)
+        cells = [KeptCells(pages, directory, definition, spec, i, schema, answers) for i, spec in celled]
+        self.parts: list[KeptRows | KeptCells] = [rows, *cells]
+        keys = B.keys_schema(schema, definition.by, len(self.parts))
+        self.buckets = Buckets(pages, directory, keys, [part.schema for part in self.parts])
+
+
+class KeptRows:
+    """The rows that windows without a grain share."""
 
     def __init__(
         self,
@@ -51,24 +61,27 @@ class Keeping:
         import pyarrow as pa
 
         self._pages = pages
-        self.directory = directory
+        self._directory = directory
         self._definition = definition
         self._specs = specs
         self._answers = answers
         self._large: dict[int, LargeKey] = {}
         assert definition.on is not None
-        needed = dict.fromkeys((definition.on, *definition.inputs))
-        self.rows_schema = pa.schema([schema.field(name) for name in needed])
-        self.buckets = Buckets(pages, directory, B.keys_schema(schema, definition.by), self.rows_schema)
+        needed = {definition.on: None}
+        for aggregate in definition.columns.values():
+            if aggregate.window is not None and aggregate.window.grain is None:
+                needed |= dict.fromkeys(aggregate.columns)
+                needed |= {} if aggregate.condition is None else {aggregate.condition: None}
+        self.schema = pa.schema([schema.field(name) for name in needed])
 
     @cached_property
     def _groups(self) -> list[Windowed]:
-        none = SortedRows(self.rows_schema.empty_table(), self._definition, np.zeros(0, np.int64))
+        none = SortedRows(self.schema.empty_table(), self._definition, np.zeros(0, np.int64))
         return windowed(self._specs, none)
 
     def large_key(self, number: int) -> LargeKey:
         if number not in self._large:
-            self._large[number] = LargeKey(self._pages, self._definition, self._groups, self.rows_schema, number)
+            self._large[number] = LargeKey(self._pages, self._definition, self._groups, self.schema, number)
         return self._large[number]
 
     def slide(self, before: Keys, table: Any, runs: Runs, numbers: Array) -> tuple[dict[str, Any], Any, Array, Array]:
@@ -76,10 +89,10 @@ class Keeping:
 
         `before` are the keys that go on, and `numbers` those of large keys among all.
         """
-        new = table.select(self.rows_schema.names)
+        new = table.select(self.schema.names)
         is_large = np.isin(runs.each, runs.first[numbers > 0])
         stays = np.where(runs.last == runs.first, numbers, 0)
-        parts, kept, counts = [], self.rows_schema.empty_table(), np.zeros(len(numbers), np.int64)
+        parts, kept, counts = [], self.schema.empty_table(), np.zeros(len(numbers), np.int64)
         if not is_large.all():
             small = table.filter(~is_large) if is_large.any() else table
             answers, kept, counts = self._slide_small(before, small, runs.each[~is_large], runs, stays)
@@ -88,10 +101,10 @@ class Keeping:
         for k in np.flatnonzero(numbers).tolist():
             at = np.flatnonzero(runs.each == runs.first[k])
             places.append(at)
-            parts.append(self.push(int(numbers[k]), new.slice(int(at[0]), len(at)), table, int(at[-1])))
+            parts.append(self._push(int(numbers[k]), new.slice(int(at[0]), len(at)), table, int(at[-1])))
             if runs.last[k] != runs.first[k]:
                 self.large_key(int(numbers[k])).drop()
-        return self._joined(parts, np.concatenate(places)), kept, counts, stays
+        return joined(parts, np.concatenate(places), self._answers), kept, counts, stays
 
     def _slide_small(
         self, before: Keys, table: Any, each: Array, runs: Runs, large: Array
@@ -102,7 +115,7 @@ class Keeping:
         old = np.repeat(runs.first[runs.connected], before.numbers(B.COUNT))
         both = np.concatenate([old, each])
         order = np.argsort(both, kind="stable")
-        rows = table.select(self.rows_schema.names)
+        rows = table.select(self.schema.names)
         if len(old):
             rows = pa.concat_tables([before.rows, rows]).take(pa.array(order))
         rows = rows.combine_chunks()
@@ -118,26 +131,12 @@ class Keeping:
         of = np.searchsorted(which, runs.last[mine])
         counts[mine], firsts[mine] = stops[of] - from_here[of], from_here[of]
         for k in np.flatnonzero(counts * (rows.nbytes / len(rows)) > LARGEST).tolist():
-            large[k] = self.directory.new_large()
+            large[k] = self._directory.new_large()
             self.large_key(int(large[k])).begin(rows.slice(int(firsts[k]), int(counts[k])))
             counts[k] = 0
-        shift = np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        return found, rows.take(pa.array(np.arange(len(shift)) + shift)), counts
+        return found, rows.take(pa.array(ranges(firsts, counts))), counts
 
-    def _joined(self, parts: list[dict[str, Any]], places: Array) -> dict[str, Any]:
-        """Answers that lie in parts, in the order of the rows; each has its declared type."""
-        import pyarrow as pa
-
-        back = np.empty(len(places), np.int64)
-        back[places] = np.arange(len(places))
-        found: dict[str, Any] = {}
-        for name in parts[0]:
-            kind = self._answers[name]
-            arrays = [part[name] if part[name].type == kind else part[name].cast(kind) for part in parts]
-            found[name] = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays).take(pa.array(back))
-        return found
-
-    def push(self, number: int, rows: Any, table: Any, last: int) -> dict[str, Any]:
+    def _push(self, number: int, rows: Any, table: Any, last: int) -> dict[str, Any]:
         """A large key's answers for new rows, the last of which is row `last` of the table."""
         try:
             return self.large_key(number).push(rows)

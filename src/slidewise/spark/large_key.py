@@ -6,9 +6,9 @@ one, and writes the chunks that new rows go to; neither grows with the window.
 
 Page numbers: `large << 36` is the header, chunk c is that plus 1 + c, and page p of the slots of window w is that plus
 (1 + w) << 28 plus p. The header's payload is plain values, see `live.codec`: the first chunk, the open one and the
-position of its first row, which windows have flat states, and for each window the chunk it starts in, the position of
-that chunk's first row, and the pointers and running partials of DABA Lite. A chunk's payload is its rows as an Arrow
-record batch without schema.
+position of its first row, which windows have states of a bounded size, and for each window the chunk it starts in, the
+position of that chunk's first row, and the pointers and running partials of DABA Lite. A chunk's payload is its rows as
+an Arrow record batch without schema.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from slidewise.errors import SnapshotError
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.spanning import Spanning, spanning
+from slidewise.kernels.spanning_objects import SpanningObjects
 from slidewise.kernels.typed import readied
 from slidewise.live.codec import Reader, Writer
-from slidewise.live.slid import Slid, _bounds, columns_of
+from slidewise.live.slid import Slid, bounds_of, columns_of
 from slidewise.live.spec import Member, Spec
 from slidewise.spark.chunk_window import ChunkWindow, State
 from slidewise.spark.pages import Pages, record, record_from
@@ -38,12 +39,12 @@ CHUNK = 16_384  # bytes of rows
 
 
 class Windowed:
-    """Aggregates that see the same rows, and all of which have flat states, or none of which has."""
+    """Aggregates that see the same rows, and all of which have states of a bounded size, or none of which has."""
 
-    def __init__(self, spec: Spec, passes: list[Spanning | None], flat: bool) -> None:
+    def __init__(self, spec: Spec, passes: list[Spanning | SpanningObjects | None], bounded: bool) -> None:
         self.spec = spec
         self.passes = passes  # None for a count, which needs no state
-        self.flat = flat
+        self.bounded = bounded
 
     def combine(self, older: State, newer: State) -> State:
         if older is None or newer is None:
@@ -67,8 +68,11 @@ class Windowed:
         return count, tuple(parts)
 
 
-def windowed(specs: list[Spec], sample: SortedRows) -> list[Windowed]:
-    """The specs, each split into the aggregates whose states are a few numbers and the others."""
+def windowed(specs: list[Spec], sample: SortedRows, numbers: bool = False) -> list[Windowed]:
+    """The specs, each split into the aggregates whose states have a bounded size and the others.
+
+    With `numbers`, states that are no few numbers count as having none.
+    """
     found = []
     for spec in specs:
         columns, _ = columns_of(sample, spec)
@@ -79,17 +83,20 @@ def windowed(specs: list[Spec], sample: SortedRows) -> list[Windowed]:
                 continue
             data = [as_numbers(one.operator, column).data for column in readied(one.operator, columns)]
             run = spanning(one.operator, tuple(str(x.dtype) for x in data))
+            run = None if numbers and not isinstance(run, Spanning) else run
             members[run is not None].append((one, run))
-        for flat, some in members.items():
+        for bounded, some in members.items():
             if some:
                 part = copy(spec)
                 part.members = [one for one, _ in some]
-                found.append(Windowed(part, [run for _, run in some], flat))
+                found.append(Windowed(part, [run for _, run in some], bounded))
     return found
 
 
 class LargeKey:
     """One key's chunks and windows. `rows_schema` is that of the rows, and `number` the key's own."""
+
+    _stay = 0  # how many rows the open chunk keeps at least
 
     def __init__(
         self, pages: Pages, definition: Definition, groups: list[Windowed], rows_schema: Any, number: int
@@ -113,9 +120,9 @@ class LargeKey:
     def _load(self, payload: bytes) -> None:
         source = Reader(payload)
         try:
-            self._low, self._tail, self._tail_at, flat, starts, windows = [source.value() for _ in range(6)]
+            self._low, self._tail, self._tail_at, bounded, starts, windows = [source.value() for _ in range(6)]
             source.end()
-            if flat != [group.flat for group in self._groups]:
+            if bounded != [group.bounded for group in self._groups]:
                 raise ValueError("an operator that was compiled is not any more, or the other way round")
             self._old_low = self._low
             self._starts = list(starts)
@@ -152,43 +159,53 @@ class LargeKey:
             positions = np.concatenate(
                 [starts_at + np.arange(before), self._tail_at + np.arange(len(tail) + len(rows))]
             )
-            silent = np.arange(len(table)) < before + len(tail)
-            sorted_rows = SortedRows(table, self._definition, np.zeros(len(table), np.int64), silent)
-            assert sorted_rows.times is not None
-            places = positions if group.spec.numbered else sorted_rows.times.data
-            if ends_in + 1 >= self._tail:  # all rows of the window are here
-                slid = Slid(sorted_rows, group.spec, places, np.zeros(1, np.int64), [], True, silent)
-                arrays = [array.filter(~silent) for array in slid.arrays()]
-                first = int(slid.starts[-1])
-                self._windows[w].evict_until(self._tail)
-            else:
-                self._windows[w].evict_until(ends_in + 1)
-                arrays, first = self._spanned(group, sorted_rows, places, before, self._windows[w].query())
+            whole = ends_in + 1 >= self._tail  # all rows of the window are here
+            self._windows[w].evict_until(self._tail if whole else ends_in + 1)
+            arrays, first = self._answers(w, table, positions, before, before + len(tail), whole)
             found |= {one.name: array for one, array in zip(group.spec.members, arrays, strict=True)}
             self._starts[w] = self._at(w, head, int(positions[min(first, len(positions) - 1)]))
         self._append(tail, rows)
         self._finish()
         return found
 
+    def _answers(
+        self, w: int, table: Any, positions: Array, before: int, old: int, whole: bool
+    ) -> tuple[list[Any], int]:
+        """The answers of a window for the rows from `old` on, and where the last one starts; `before` is how many rows
+        lie before the chunks between, unless all are here."""
+        spec = self._groups[w].spec
+        silent = np.arange(len(table)) < old
+        rows = SortedRows(table, self._definition, np.zeros(len(table), np.int64), silent)
+        assert rows.times is not None
+        places = positions if spec.numbered else rows.times.data
+        if not whole:
+            return self._spanned(self._groups[w], rows, places, before, self._windows[w].query())
+        slid = Slid(rows, spec, places, np.zeros(1, np.int64), [], True, silent)
+        return [array.filter(~silent) for array in slid.arrays()], int(slid.starts[-1])
+
     def _head(self, w: int, group: Windowed, tail: Any, rows: Any) -> tuple[list[Any], int, int]:
         """The chunks before the open one that the window's start moves through, the last one's number, and the position
-        of the first row. Where states are not flat, all of them."""
-        on = self._definition.on or ""
+        of the first row. Where states have no bounded size, all of them."""
         chunk, at = self._starts[w]
         starts_at, head = at, []
         spec = group.spec
-        last = self._tail_at + len(tail) + len(rows) - 1 if spec.numbered else int(ticks(rows, on)[-1])
+        last = self._tail_at + len(tail) + len(rows) - 1 if spec.numbered else self._newest(rows)
         while chunk < self._tail:
             table = self._chunk(chunk)
             head.append(table)
             at += len(table)
-            newest = at - 1 if spec.numbered else int(ticks(table, on)[-1])
-            age = last - newest
-            inside = age < spec.width or (age == spec.width and spec.edge)
-            if inside and group.flat:
+            newest = at - 1 if spec.numbered else self._newest(table)
+            if group.bounded and self._is_in(spec, newest, last):
                 return head, chunk, starts_at
             chunk += 1
         return head, self._tail, starts_at
+
+    def _newest(self, rows: Any) -> int:
+        return int(ticks(rows, self._definition.on or "")[-1])
+
+    def _is_in(self, spec: Spec, place: int, last: int) -> bool:
+        """Whether a place is in the window that ends at another."""
+        return bool(last - place < spec.width or (last - place == spec.width and spec.edge))
 
     def _at(self, w: int, head: list[Any], position: int) -> tuple[int, int]:
         """The chunk that holds a position, as far as chunks are closed, and the position of its first row."""
@@ -205,7 +222,7 @@ class LargeKey:
         """The answers of the rows that are not silent, with the chunks between known by their state; and where the last
         window starts."""
         spec = group.spec
-        starts, ends = _bounds(spec, places, np.array([0, rows.count]), True)
+        starts, ends = bounds_of(spec, places, np.array([0, rows.count]), True)
         first = int(starts[-1])
         new = ~rows.silent  # type: ignore[operator]
         starts, ends = np.minimum(starts[new], before), np.maximum(ends[new], before)
@@ -238,17 +255,19 @@ class LargeKey:
 
         table = pa.concat_tables([tail, rows]).combine_chunks()
         size = max(1, CHUNK * len(table) // max(table.nbytes, 1))
-        while len(table) >= size:
+        while len(table) >= size + self._stay:
             closed, table = table.slice(0, size), table.slice(size)
             self._pages.write(self._base + 1 + self._tail, record(closed.combine_chunks().to_batches()[0]))
             self._tail, self._tail_at = self._tail + 1, self._tail_at + size
-            chunk = SortedRows(closed, self._definition, np.zeros(size, np.int64))
             for group, window in zip(self._groups, self._windows, strict=True):
-                if group.flat:
-                    window.insert(group.fold(chunk))
+                if group.bounded:
+                    window.insert(self._fold(group, closed))
         none = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
         batches = table.combine_chunks().to_batches()
         self._pages.write(self._base + 1 + self._tail, record(batches[0] if batches else none))
+
+    def _fold(self, group: Windowed, chunk: Any) -> State:
+        return group.fold(SortedRows(chunk, self._definition, np.zeros(len(chunk), np.int64)))
 
     def _finish(self) -> None:
         """Drop what lies before every window, and write the header."""
@@ -259,8 +278,8 @@ class LargeKey:
         for chunk in range(self._old_low, self._low):
             self._pages.drop(self._base + 1 + chunk)
         out = Writer()
-        flat, windows = [group.flat for group in self._groups], [window.dump() for window in self._windows]
-        for value in (self._low, self._tail, self._tail_at, flat, self._starts, windows):
+        bounded, windows = [group.bounded for group in self._groups], [window.dump() for window in self._windows]
+        for value in (self._low, self._tail, self._tail_at, bounded, self._starts, windows):
             out.value(value)
         self._pages.write(self._base, bytes(out.data))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,9 @@ from slidewise.live.spec import Spec, specs_of
 from slidewise.spark import buckets as B
 from slidewise.spark.buckets import Keys
 from slidewise.spark.directory import Directory
-from slidewise.spark.keeping import Keeping, Runs
+from slidewise.spark.keeping import Keeping
 from slidewise.spark.pages import Pages, Store
+from slidewise.spark.runs import Runs
 from slidewise.spark.sorted_rows import check_times
 from slidewise.spark.stream_answers import pane_bytes, panes_of, running
 from slidewise.spark.waiting_room import ready, ticks, wait
@@ -57,7 +56,7 @@ class Shard:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._definition = terms.definition
-        specs = [_in_microseconds(spec) for spec in specs_of(terms.definition, spikes=False)]
+        specs = [spec.scaled(_MICROSECOND) for spec in specs_of(terms.definition, spikes=False)]
         self._sliding = [spec for spec in specs if not spec.running]
         self._running = [spec for spec in specs if spec.running]
         self._lifetime = lifetime(specs, terms.forget_after)
@@ -110,8 +109,8 @@ class Shard:
         there = Keeping(pages, directory, schema, self._definition, self._sliding, self._terms.answers)
         answered = self._answered(there, due_rows, until) if len(due_rows) else None
         if self._lifetime is not None:
-            for large in there.buckets.expire(until - self._lifetime):
-                there.large_key(large).drop()
+            for part, large in there.buckets.expire(until - self._lifetime):
+                there.parts[part].large_key(large).drop()
         return answered
 
     def _timer(self, directory: Directory) -> int | None:
@@ -136,33 +135,42 @@ class Shard:
         before = old.taken(mine[runs.connected])
         last_rows = np.append(starts[1:], len(table)) - 1
 
-        numbers = np.zeros(len(starts), np.int64)
+        found: dict[str, Any] = {}
+        kept, ofs = [], []  # what each part keeps, and how many rows and which number each key has there
         known = mine < len(old)
-        numbers[known] = old.numbers(B.LARGE)[mine[known]]
-        for number in numbers[(numbers > 0) & ~runs.connected].tolist():
-            there.large_key(number).drop()
-        numbers[~runs.connected] = 0
-        found, kept_rows, counts, numbers = there.slide(before, table, runs, numbers)
+        for i, part in enumerate(there.parts):
+            numbers = np.zeros(len(starts), np.int64)
+            numbers[known] = old.numbers(B.of_part(B.LARGE, i))[mine[known]]
+            for number in numbers[(numbers > 0) & ~runs.connected].tolist():
+                part.large_key(number).drop()
+            numbers[~runs.connected] = 0
+            answers, rows, counts, numbers = part.slide(before, table, runs, numbers)
+            found |= answers
+            kept.append(rows)
+            ofs.append((pa.array(counts), pa.array(numbers)))
         states = self._run(before, table, runs, found)
         of_keys = pa.table(
             [
                 *(table.column(name).take(pa.array(starts)) for name in self._definition.by),
                 table.column(B.HASH).take(pa.array(starts)),
                 pa.array(times[last_rows]),
-                pa.array(counts),
+                ofs[0][0],
                 pa.array(states, pa.binary()),
-                pa.array(numbers),
+                ofs[0][1],
+                *(column for both in ofs[1:] for column in both),
             ],
             schema=old.table.schema,
         )
         others = old.taken(np.setdiff1d(np.arange(len(old)), mine))
-        keys = Keys(pa.concat_tables([others.table, of_keys]), pa.concat_tables([others.rows, kept_rows]))
+        parts = [pa.concat_tables([rows, more]) for rows, more in zip(others.parts, kept, strict=True)]
+        keys = Keys(pa.concat_tables([others.table, of_keys]), parts)
         order = np.argsort(keys.numbers(B.HASH), kind="stable")
         if self._lifetime is not None:
             alive = keys.numbers(B.NEWEST)[order] > until - self._lifetime
-            for number in keys.numbers(B.LARGE)[order[~alive]].tolist():
-                if number:
-                    there.large_key(number).drop()
+            for i, part in enumerate(there.parts):
+                for number in keys.numbers(B.of_part(B.LARGE, i))[order[~alive]].tolist():
+                    if number:
+                        part.large_key(number).drop()
             order = order[alive]
         buckets.write(places, keys.taken(order))
         for name in self._definition.columns:
@@ -228,15 +236,7 @@ def lifetime(specs: list[Spec], forget_after: int | None) -> int | None:
     """For how long after its last row a key may be needed, in microseconds; None where there is no end."""
     if any(spec.running or spec.numbered for spec in specs):
         return forget_after
-    return int(max(math.ceil(spec.width) for spec in specs))
-
-
-def _in_microseconds(spec: Spec) -> Spec:
-    if spec.numbered or spec.width is None:
-        return spec
-    scaled = copy(spec)
-    scaled.width = Fraction(spec.width, _MICROSECOND)
-    return scaled
+    return int(max(math.ceil(spec.width + (spec.grain or 0)) for spec in specs))
 
 
 def _as(table: Any, schema: Any) -> Any:

@@ -16,7 +16,7 @@ from slidewise.errors import SnapshotError
 from slidewise.kernels.partials import Partials
 from slidewise.live.codec import Reader, Writer
 from slidewise.live.spec import Member
-from slidewise.spark.stream_answers import get_state, put_state
+from slidewise.spark.states import get_state, put_state
 
 Array = Any
 NUMBER = "number"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
@@ -81,9 +82,11 @@ def slices_of(definition: Definition, kind: str) -> Slices:
     longest: Any = 0
     for aggregate in definition.columns.values():
         assert aggregate.window is not None
-        last: Any = aggregate.window.last
-        unit = _UNITS.get(kind, 1)
-        width = -(-last.ns // unit) if isinstance(last, Duration) else last
+        last, grain = [
+            Fraction(one.ns, _UNITS.get(kind, 1)) if isinstance(one, Duration) else Fraction(one or 0)
+            for one in (aggregate.window.last, aggregate.window.grain)
+        ]
+        width = last + grain  # an old edge is rounded by less than the grain
         longest = max(longest, width)
     if kind in _FLOATS:
         return Slices(kind, float(longest), float(longest) * WINDOWS)

@@ -141,10 +141,12 @@ def _forgotten(definition: Definition, given: Duration | timedelta | str | None)
         return None
     forget = Duration.of(given)
     for name, aggregate in definition.columns.items():
-        last = None if aggregate.window is None else aggregate.window.last
-        if isinstance(last, Duration) and last.ns > forget.ns:
+        last, grain = (None, None) if aggregate.window is None else (aggregate.window.last, aggregate.window.grain)
+        more = grain.ns if isinstance(grain, Duration) else 0
+        if isinstance(last, Duration) and last.ns + more > forget.ns:
+            with_grain = f" and its grain, {grain}" if more else ""
             raise SlidewiseError(
-                f"forget_after={forget} is shorter than the window of {name!r}, {last}; make it as long"
+                f"forget_after={forget} is shorter than the window of {name!r}, {last}{with_grain}; make it as long"
             )
     return forget
 

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
-from slidewise.errors import SlidewiseError, SnapshotError, SumOverflowError
+from slidewise.errors import SnapshotError, SumOverflowError
 from slidewise.live.batch_kernels import as_arrays
 from slidewise.live.batch_running import Before, running_spec
-from slidewise.live.codec import NotPlainError, Reader, Writer
+from slidewise.live.codec import Reader, Writer
 from slidewise.live.incoming import as_python
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.slid import Slid, columns_of
 from slidewise.live.spec import Spec
 from slidewise.spark.blame import fault, said
 from slidewise.spark.sorted_rows import SortedRows, named
+from slidewise.spark.states import get_state, put_state
 from slidewise.tables.evaluate import check_inputs, typed
 
 Array = Any
@@ -164,19 +165,3 @@ def panes_of(specs: list[Spec], data: bytes | None) -> list[RunningPane]:
     except (ValueError, IndexError, TypeError) as error:
         raise SnapshotError(f"running states make no sense: {error}") from error
     return found
-
-
-def put_state(out: Writer, one: Any, state: Any) -> None:
-    encode = one.operator.encode
-    try:
-        out.value(state if encode is None else encode(state))
-    except NotPlainError as error:
-        raise SlidewiseError(
-            f"a state of {one.name!r} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, "
-            "dates, datetimes, None, and lists, tuples and dicts of them can; give its operator encode= and decode="
-        ) from None
-
-
-def get_state(source: Reader, one: Any) -> Any:
-    state, decode = source.value(), one.operator.decode
-    return state if decode is None else decode(state)

@@ -11,18 +11,18 @@ import numpy as np
 
 from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.kernels.bounds import row_bounds, time_bounds
+from slidewise.kernels.bounds import longest, row_bounds
 from slidewise.kernels.give_back import as_arrow_array
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import (
     all_valid,
     as_numbers,
+    find_bounds,
     named_fields,
     never_raises,
     over_bounds,
     plain_rows,
     several_over_bounds,
-    ticks,
 )
 from slidewise.kernels.series import Column, read
 from slidewise.kernels.typed import answer_type, check_type, readied, restored
@@ -49,6 +49,19 @@ def over_table(definition: Definition, table: Any) -> Any:
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
     return frame.added(answers)
+
+
+def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
+    """How many rows the longest window of each aggregate over time holds."""
+    frame = frame_of(table)
+    check_names(definition, frame.names, "table", frame.index)
+    rows = Rows(definition, frame)
+    windows = {name: aggregate.window for name, aggregate in definition.columns.items()}
+    return {
+        name: int(longest(*rows.bounds(window)))
+        for name, window in windows.items()
+        if window is not None and window.last is not None
+    }
 
 
 class Rows:
@@ -100,7 +113,7 @@ class Rows:
 
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""
-        key = (window.rows, window.last, window.closed)
+        key = (window.rows, window.last, window.closed, window.grain)
         if key not in self._bounds:
             self._bounds[key] = self._find_bounds(window)
         return self._bounds[key]
@@ -116,9 +129,7 @@ class Rows:
             row_bounds(offsets, window.rows or max(self._count, 1), left, starts, ends)
             return starts, ends
         self._check_length(window)
-        moments, width, edge = ticks(window, self.times)
-        moments = self.arranged.bring(moments)
-        time_bounds(moments, offsets, width, moments.dtype == np.int64, edge, left, starts, ends)
+        find_bounds(window, self.times, self.arranged, offsets, starts, ends)
         return starts, ends
 
     def _check_length(self, window: Window) -> None:

@@ -22,6 +22,27 @@ def check_closed(closed: str) -> str:
     return closed
 
 
+def check_grain(
+    grain: Duration | timedelta | str | int | float, last: Duration | int | float | None
+) -> Duration | int | float:
+    """The grain of a time window: a length like the window's own, and no longer."""
+    if last is None:
+        raise WindowError(
+            f"grain={grain!r} is for windows of time, in which rows leave together; give a length such as '1 hour', or "
+            "leave out the grain"
+        )
+    try:
+        found = check_length(grain)
+    except WindowError as error:
+        raise WindowError(f"grain={grain!r}: {error}") from None
+    if isinstance(found, Duration) != isinstance(last, Duration):
+        kind = "a duration, such as '1 second'" if isinstance(last, Duration) else "a number"
+        raise WindowError(f"grain={grain!r} does not go with the window {str(last)!r}; write it as {kind}")
+    if _size(found) > _size(last):
+        raise WindowError(f"grain={grain!r} is longer than the window, {str(last)!r}; take a shorter one")
+    return found
+
+
 def check_length(last: Duration | timedelta | str | int | float) -> Duration | int | float:
     """A time window's length: a duration, or a positive number where times are numbers."""
     if isinstance(last, bool):
@@ -39,18 +60,22 @@ def check_length(last: Duration | timedelta | str | int | float) -> Duration | i
 class Window:
     """The last `rows` rows, or the stretch of time `last`, or everything so far when neither is given.
 
-    `at_least` is the number of rows below which the answer is null; None leaves it to the operator.
+    `at_least` is the number of rows below which the answer is null; None leaves it to the operator. `grain` rounds the
+    old edge of a stretch of time down to a multiple of it, so that rows leave together.
 
     >>> Window.of("10 minutes", closed="both")
     over('10 minutes', closed='both')
     >>> Window.of(rows=100, at_least=10)
     over(rows=100, at_least=10)
+    >>> Window.of("1 hour", grain="1s")
+    over('1 hour', grain='1 second')
     """
 
     rows: int | None = None
     last: Duration | int | float | None = None
     closed: str = "right"
     at_least: int | None = None
+    grain: Duration | int | float | None = None
 
     @classmethod
     def of(
@@ -60,6 +85,7 @@ class Window:
         rows: int | None = None,
         closed: str = "right",
         at_least: int | None = None,
+        grain: Duration | timedelta | str | int | float | None = None,
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
@@ -68,6 +94,8 @@ class Window:
         if at_least is not None and (not _is_int(at_least) or at_least < 1):
             raise WindowError(f"at_least is a whole number of rows from 1 on, but is {at_least!r}")
         at_least = None if at_least is None else int(at_least)
+        length = None if last is None or last == "all" else check_length(last)
+        fine = None if grain is None else check_grain(grain, length)
         if rows is not None:
             if not _is_int(rows) or rows < 1:
                 raise WindowError(f"rows is a whole number from 1 on, but is {rows!r}")
@@ -76,10 +104,7 @@ class Window:
             if at_least is not None and at_least > rows:
                 raise WindowError(f"at_least={at_least} can never be met by a window of rows={rows}")
             return cls(rows=int(rows), closed=closed, at_least=at_least)
-        if last == "all":
-            return cls(closed=closed, at_least=at_least)
-        assert last is not None
-        return cls(last=check_length(last), closed=closed, at_least=at_least)
+        return cls(last=length, closed=closed, at_least=at_least, grain=fine)
 
     def __repr__(self) -> str:
         if self.rows is not None:
@@ -87,12 +112,22 @@ class Window:
         elif self.last is None:
             parts = ["'all'"]
         else:
-            parts = [repr(str(self.last)) if isinstance(self.last, Duration) else repr(self.last)]
+            parts = [_shown(self.last)]
         if self.closed != "right":
             parts.append(f"closed={self.closed!r}")
         if self.at_least is not None:
             parts.append(f"at_least={self.at_least}")
+        if self.grain is not None:
+            parts.append(f"grain={_shown(self.grain)}")
         return f"over({', '.join(parts)})"
+
+
+def _shown(length: Duration | int | float) -> str:
+    return repr(str(length)) if isinstance(length, Duration) else repr(length)
+
+
+def _size(length: Duration | int | float) -> int | float:
+    return length.ns if isinstance(length, Duration) else length
 
 
 def _is_int(value: object) -> bool:

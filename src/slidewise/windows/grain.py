@@ -1,0 +1,71 @@
+"""A window's old edge rounded to a grain: which times are in, and which of them leave together.
+
+The old edge t - w is rounded down to a multiple of the grain g since time 0, so a window is longer by less than one
+grain and never shorter. Rows between two neighbouring multiples are a cell, and leave together. Whole times are rounded
+exactly. For float times the multiples are k * g, rounded; where floats lie farther apart than the grain, each is one.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+FINE = 2.0**53  # multiples of the grain beyond this number are no farther apart than floats are
+
+
+def lowest(time: Any, width: Any, grain: Any, edge: bool) -> Any:
+    """The lowest time that is in the window that ends at `time`; `edge` takes in the old edge itself.
+
+    >>> lowest(3605, 3600, 60, edge=False), lowest(3600, 3600, 60, edge=True)
+    (1, 0)
+    >>> lowest(1.5, 1.0, 0.25, edge=True)
+    0.5
+    """
+    if isinstance(time, int):
+        if type(width) is int and type(grain) is int:
+            start = (time - width) // grain * grain
+            return start if edge else start + 1
+        grain = Fraction(grain)
+        exact = (time - Fraction(width)) // grain * grain
+        return math.ceil(exact) if edge else math.floor(exact) + 1
+    rounded = multiple(time - float(width), float(grain))
+    if edge:
+        return rounded
+    return math.nextafter(min(rounded, cell(time, grain, edge)), math.inf)  # its own cell is in, however rounded
+
+
+def cell(time: Any, grain: Any, edge: bool) -> Any:
+    """What the times of one cell have in common, which grows from cell to cell.
+
+    >>> [cell(time, 10, edge=False) for time in (0, 1, 10, 11)], [cell(time, 10, edge=True) for time in (9, 10)]
+    ([-1, 0, 0, 1], [0, 1])
+    """
+    if isinstance(time, int):
+        if type(grain) is int:
+            return (time if edge else time - 1) // grain
+        exact = time / Fraction(grain)
+        return math.floor(exact) if edge else math.ceil(exact) - 1
+    return multiple(time if edge else math.nextafter(time, -math.inf), float(grain))
+
+
+def multiple(time: float, grain: float) -> float:
+    """The greatest multiple of the grain at or below a float time."""
+    quotient = time / grain
+    if not -FINE < quotient < FINE:
+        return time
+    k = math.floor(quotient)
+    if (k + 1) * grain <= time:
+        k += 1
+    elif k * grain > time:
+        k -= 1
+    return k * grain
+
+
+def most_cells(width: Any, grain: Any) -> int:
+    """How many cells a window can hold at most.
+
+    >>> most_cells(3600, 1), most_cells(10, 3)
+    (3601, 5)
+    """
+    return math.ceil(Fraction(width) / Fraction(grain)) + 1
