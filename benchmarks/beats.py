@@ -1,9 +1,9 @@
 """Answers on a beat against Spark's `groupBy(window(ts, "10 minutes", "1 second"), key)`, in batch and on a stream.
 
-Both sides read the same Parquet files on local[2]. In batch the result goes to the no-op sink, and the median of
-interleaved turns counts. On a stream the sink is Parquet, and the time is that of the micro-batch that takes the rows
-in and of those after it, by which all beats are out. Spark keeps its windows in its default store, Slidewise its slices
-in RocksDB. That both give the same rows is checked in every run.
+Both sides read the same Parquet files and write to Parquet on local[2]; turns are interleaved, their median counts, and
+in every turn the rows of both are compared. In batch both sides are warmed up on the first 1,000 rows. On a stream the
+time is that of the micro-batch that takes the rows in, the second one, and of those after it, by which all beats are
+out; Spark keeps its windows in its default store, Slidewise its slices in RocksDB.
 
     python benchmarks/beats.py [--quick] [--only WORD] [--turns N]
 """
@@ -106,20 +106,22 @@ class Bench:
 def batch(bench: Bench) -> Iterator[Line]:
     """A table of one hour."""
     count, keys = (20_000 if bench.quick else 200_000), 100
-    source = bench.place()
-    pq.write_table(events(count, keys, 3_600), source)
+    table, source, small = events(count, keys, 3_600), bench.place(), bench.place()
+    pq.write_table(table, source)
+    pq.write_table(table.slice(0, 1_000), small)
     sides: dict[str, Callable[[DataFrame], DataFrame]] = {"ours": lambda df: df.transform(HOP), "theirs": hops}
-    written = {}
-    for name, side in sides.items():  # once to see that they agree, and to warm up
-        written[name] = bench.place()
-        side(bench.spark.read.parquet(str(source))).write.parquet(str(written[name]))
-    rows = check_same(written["ours"], written["theirs"])
     taken: dict[str, list[float]] = {name: [] for name in sides}
+    for side in sides.values():  # warms up
+        side(bench.spark.read.parquet(str(small))).write.parquet(str(bench.place()))
+    rows = 0
     for _ in range(bench.turns):
+        sinks = {}
         for name, side in sides.items():
+            sinks[name] = bench.place()
             begins = perf_counter()
-            side(bench.spark.read.parquet(str(source))).write.format("noop").mode("overwrite").save()
+            side(bench.spark.read.parquet(str(source))).write.parquet(str(sinks[name]))
             taken[name].append(perf_counter() - begins)
+        rows = check_same(sinks["ours"], sinks["theirs"])
     ours, theirs = (statistics.median(taken[name]) for name in ("ours", "theirs"))
     yield Line(f"batch: {count:,} rows, {keys} keys, 1 hour", rows, ours, theirs, 20)
 

@@ -53,6 +53,7 @@ def test_a_definition_has_beats() -> None:
         ({"every": "1 minute", "n": sw.count().over("all")}, r"'n' is over all rows so far, .* would never end"),
         ({"every": "1 minute", "n": sw.count().over(10)}, r"'n' is over 10, and every='1 minute': give both as"),
         ({"every": 5, "n": sw.count().over("1h")}, r"give both as durations, or both as numbers"),
+        ({"every": "1m", "n": sw.count().over("1h", grain="1s")}, r"'n' has a grain, .* share a partial already"),
         ({"every": "0s", "n": sw.count().over("1h")}, r"every='0s'"),
         ({"every": "1 month", "n": sw.count().over("1h")}, r"every='1 month': .* has no fixed length"),
         ({"every": "1m", "offset": 5, "n": sw.count().over("1h")}, r"go together: two durations, or two numbers"),
