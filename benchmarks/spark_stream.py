@@ -126,6 +126,22 @@ def one_key(bench: Bench) -> Iterator[Line]:
         yield Line("one key", what, shown, "", ratio, "<= 1.3", ratio <= 1.3)
 
 
+def quantiles(bench: Bench) -> Iterator[Line]:
+    """The same for quantiles: what a batch costs where ranks need every value, and where counts in buckets do."""
+    batches = 4 if bench.quick else 12
+    for what, op in (("exact", sw.median), ("approximate=0.01", sw.quantile(0.5, approximate=0.01))):
+        costs: dict[int, tuple[float, int]] = {}
+        for n in (10_000, 100_000, 1_000_000):
+            pieces = [(0, n), *((n + i * 1_000, 1_000) for i in range(batches + 2))]
+            path = bench.files(rows(np.zeros(size, np.int64), a * 1_000, 1_000) for a, size in pieces)
+            definition = sw.Sliding(by="k", on="ts", m=op("x").over(rows=n))
+            found = bench.run(path, lambda df, d=definition: df.transform(d, shards=1))[-batches:]
+            costs[n] = statistics.median(batch.ms for batch in found), max(batch.written for batch in found)
+        ratio = max(ms for ms, _ in costs.values()) / min(ms for ms, _ in costs.values())
+        shown = ", ".join(f"{n:,}: {ms:,.0f} ms and {written:,.0f} B" for n, (ms, written) in costs.items())
+        yield Line("a median", f"{what}: time, and bytes written", shown, "", ratio, "", True)
+
+
 class PerKey(StatefulProcessor):
     """What one would write without Slidewise: one call per key, its window in a value state."""
 
@@ -246,7 +262,7 @@ def warm_up(bench: Bench) -> None:
         bench.run(path, work)
 
 
-WORKS = {"one key": one_key, "keys": many_keys, "sustained": sustained}
+WORKS = {"one key": one_key, "a median": quantiles, "keys": many_keys, "sustained": sustained}
 
 
 def main() -> None:

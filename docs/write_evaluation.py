@@ -1,8 +1,8 @@
 """Write docs/evaluation.md, and its figures, from the folder of a run of `slidewise bench paper`.
 
-python docs/write_evaluation.py FOLDER [--quick] [--others] [--note FILE]
+python docs/write_evaluation.py FOLDER [--note FILE]
 
-The options are those of the run; the note is a paragraph on what was special about it.
+It draws the figures and writes the folder's report anew, too. The note is a paragraph on what was special about it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,37 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from slidewise.evaluation import report
+from slidewise.evaluation.applying import where_applied
 from slidewise.evaluation.claims import claims_of
-from slidewise.evaluation.commands import Options
-from slidewise.evaluation.store import Store
+from slidewise.evaluation.figures import draw_all, lasting
+from slidewise.evaluation.store import Store, settings_in
 from slidewise.evaluation.summary import Results
 
 DOCS = Path(__file__).parent
 FIGURES = DOCS / "evaluation"
+OTHERS = """
+## Other algorithms
+
+{note}
+
+{applied}
+
+{figures}
+
+{latency}
+
+Throughput on static windows:
+
+{throughput}
+
+Fill and drain:
+
+{drain}
+
+Event-time windows:
+
+{events}
+"""
 PAGE = """\
 # Evaluation
 
@@ -34,9 +58,9 @@ It writes `report.html`, one file that needs nothing else, the figures as SVG an
 each with machine, versions and seed. An experiment that is done is not run again. `--data FILE` takes the real file of
 the DEBS 2012 challenge, which the [pipeline](pipeline.md)'s cleaning on Spark parses and puts in order (or its
 Parquet); without it, events are made and put in order by the same rule. `--floats` adds sums of floats, `--others`
-counts the calls of the algorithms that have no compiled form.
+the algorithms that the paper did not run.
 
-This page is one run. {where}.
+This page is one run of `{command}`. {where}.
 
 {note}
 
@@ -73,15 +97,17 @@ window's arrays would have been larger than {memory:.2f} GiB, this run's limit.
 
 {drain_figures}
 
+{drain}
+
 ## Event-time windows
 
-Relative variation over windows of 10 ms to 6 hours, where the events last longer than that, and the latency at 10
-minutes. Rows leave one by one, as in the paper; `sw.Timed` hands a bulk to `evict_many`, which takes fewer calls.
+Relative variation over windows of 10 ms to 6 hours, where the events last longer than that, and the latency at
+{lasting}. Rows leave one by one, as in the paper; `sw.Timed` hands a bulk to `evict_many`, which takes fewer calls.
 
 {events_figures}
 
 {events}
-
+{others}
 ## Counts
 
 Calls of combine in a round, from the interpreted classes with an operator that counts. On fill and drain a round has
@@ -112,45 +138,56 @@ def pictures(prefix: str, names: Iterable[str]) -> str:
     return "\n".join(f"![{n.replace('_', ' ')}](evaluation/{n}.svg)" for n in names if n.startswith(prefix))
 
 
-def speeds(results: Results) -> str:
-    settings, curve = results.settings, results.speeds("throughput")
-    sizes = [n for n in (16, 1 << 14, 1 << 20, 1 << 22) if n in settings.sizes]
+def others(results: Results, names: Iterable[str]) -> str:
+    """What was run beside the paper's algorithms; nothing for a run without --others."""
+    beside = results.settings.beside
+    if not beside:
+        return ""
+    return OTHERS.format(
+        note=report.OTHERS_NOTE,
+        applied=table(report.applied_head(results), where_applied(results.settings)),
+        figures=pictures("others", names),
+        latency=table(report.LATENCY_HEAD, report.latency_rows(results, "latency", beside)),
+        throughput=table(*report.speeds(results, "throughput", beside)),
+        drain=table(*report.speeds(results, "fill and drain", beside)),
+        events=table(report.LATENCY_HEAD, report.latency_rows(results, "events latency", beside)),
+    )
 
-    def cell(operator: str, algorithm: str, n: int) -> str:
-        speed = curve.get((operator, algorithm, n))
-        return f"{speed.per_second:.1f} ({1e3 / speed.most:.1f} to {1e3 / speed.least:.1f})" if speed else ""
 
-    rows = [
-        (operator, algorithm, *(cell(operator, algorithm, n) for n in sizes))
-        for operator in settings.operators
-        for algorithm in settings.algorithms
-    ]
-    return table(("operator", "algorithm", *(f"#n = {n:,}" for n in sizes)), rows)
-
-
-def write(options: Options, note: str) -> None:
-    settings = options.settings()
-    results = Results(Store(options.out, settings, True))
+def write(folder: Path, note: str) -> None:
+    settings = settings_in(folder)
+    results = Results(Store(folder, settings, True))
     FIGURES.mkdir(exist_ok=True)
-    names = sorted(path.stem for path in (options.out / "figures").glob("*.svg"))
-    for name in names:
-        shutil.copy(options.out / "figures" / f"{name}.svg", FIGURES)
-    claims = [(c.statement, f"**{c.verdict}**", c.figures) for c in claims_of(results)]
+    claims = claims_of(results)
+    figures = draw_all(results, folder / "figures")
+    report.write_report(folder, results, claims, figures)
+    names = [name for name in figures if not name.startswith("others_")]
+    for old in FIGURES.glob("*.svg"):
+        old.unlink()
+    for name in figures:
+        shutil.copy(folder / "figures" / f"{name}.svg", FIGURES)
+    paper = settings.algorithms
     page = PAGE.format(
+        command=report.command(results),
         where=report.where(results),
         note=note,
-        claims=table(("statement", "this run", "figures"), claims),
+        claims=table(
+            ("statement", "this run", "figures"), [(c.statement, f"**{c.verdict}**", c.figures) for c in claims]
+        ),
         latency_n=settings.latency_n,
         latency_rounds=settings.latency_rounds,
         repetitions=settings.repetitions,
         latency_figures=pictures("latency", names),
-        latency=table(report.LATENCY_HEAD, report.latency_rows(results, "latency")),
+        latency=table(report.LATENCY_HEAD, report.latency_rows(results, "latency", paper)),
         memory=settings.memory / 2**30,
         throughput_figures=pictures("throughput", names),
-        throughput=speeds(results),
+        throughput=table(*report.speeds(results, "throughput", paper)),
         drain_figures=pictures("fill_and_drain", names),
+        drain=table(*report.speeds(results, "fill and drain", paper)),
+        lasting=lasting(max((n for _, _, n in results.latencies("events latency")), default=settings.events_latency)),
         events_figures=pictures("events", names),
-        events=table(report.LATENCY_HEAD, report.latency_rows(results, "events latency")),
+        events=table(report.LATENCY_HEAD, report.latency_rows(results, "events latency", paper)),
+        others=others(results, figures),
         count_rounds=settings.count_rounds,
         counts=table(report.COUNT_HEAD, report.count_rows(results)),
         notes="\n".join(f"- {text}" for text in report.notes(results)),
@@ -161,10 +198,6 @@ def write(options: Options, note: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    for flag in ("--quick", "--floats", "--others"):
-        parser.add_argument(flag, action="store_true")
-    parser.add_argument("--data")
     parser.add_argument("--note", type=Path)
     asked = parser.parse_args()
-    said = asked.note.read_text(encoding="utf-8").strip() if asked.note else ""
-    write(Options(asked.folder, asked.quick, True, asked.data, asked.floats, asked.others), said)
+    write(asked.folder, asked.note.read_text(encoding="utf-8").strip() if asked.note else "")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,17 +22,39 @@ settings.load_profile("slidewise")
 with suppress(SlidewiseError):
     provide()
 
-SPARK = ("tests/spark/", "tests/pipeline/", "tests/crash/")
+# What takes longest begins first, so that no process is left alone with it in the end.
+LONGEST = (
+    "spark",
+    "tests/crash/test_kill.py",
+    "tests/definitions/test_lanes.py",
+    "tests/spark/test_shard.py",
+    "tests/spark/test_connect.py",
+    "tests/spark/test_memory.py",
+)
+
+
+@cache
+def uses_spark(file: str) -> bool:
+    """Whether a file's tests take the one Spark session."""
+    path = Path(__file__).parents[1] / file
+    return path.exists() and "spark: Any" in path.read_text()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Files are what processes share out, as with `--dist loadfile`; all tests of Spark are like one file."""
+    """Files are what processes share out, as with `--dist loadfile`; those with the Spark session are like one file."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneSpark(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+            file = super()._split_scope(nodeid)
+            return "spark" if file.startswith("tests/") and uses_spark(file) else file
+
+        def _assign_work_unit(self, node: Any) -> None:
+            for scope in reversed(LONGEST):
+                if scope in self.workqueue:
+                    self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return OneSpark(config, log) if config.getoption("dist") == "loadfile" else None
 

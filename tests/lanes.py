@@ -24,6 +24,7 @@ import slidewise as sw
 from slidewise.kernels.interpreted import interpreted
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.equality import same
+from slidewise.spark.beating import Beating
 from slidewise.spark.carrying import Carrying, carried
 from slidewise.windows import Duration
 
@@ -48,6 +49,7 @@ def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
     with (
         patch("slidewise.kernels.plan._windows", interpreted),
+        patch("slidewise.kernels.partials._passes_of", lambda _op, _dtypes: None),
         patch("slidewise.tables.evaluate.plain_rows", windows),
     ):
         return definition(table)
@@ -96,7 +98,8 @@ def _pandas(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     import pandas as pd
 
     frame = definition(table.to_pandas(types_mapper=pd.ArrowDtype))
-    assert list(frame.columns) == [*table.column_names, *definition.columns]
+    assert list(frame.columns) == names_of(definition, table)
+    assert definition.every is None or list(frame.index) == list(range(len(frame)))
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
@@ -104,12 +107,14 @@ def _polars(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     import polars as pl
 
     frame = definition(pl.from_arrow(table))
-    assert frame.columns == [*table.column_names, *definition.columns]
+    assert frame.columns == names_of(definition, table)
     return frame.to_arrow()
 
 
 def _live(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """One event at a time, peers together."""
+    if definition.every is not None:
+        return _live_beats(definition, table)
     if definition.on is None:
         live = definition.live()
         answers = [{**row, **live.push(row)} for row in table.to_pylist()]
@@ -131,6 +136,8 @@ def _live_shared(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
 def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False) -> pa.Table:
     """Batches of many sizes, through kernels and one by one, with single events between them."""
+    if definition.every is not None:
+        return _live_beat_batches(definition, table, late="wait:0" if spikes else "error")
     choose = random.Random(len(table))
     table_in = in_time_order(definition, table)
     live = definition.live(late="error" if definition.on is None else "wait:0", spikes=spikes)
@@ -178,6 +185,57 @@ def _revised(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     return as_table(definition, table, list(last.values()))
 
 
+def _live_beats(definition: sw.Sliding, table: pa.Table) -> pa.Table:
+    """One event at a time; events of the last seconds wait, and come in any order."""
+    choose = random.Random(len(table))
+    ticks = times_of(definition, table)
+    wait = (max(ticks, default=0) - min(ticks, default=0)) // 10 + 1
+    order = sorted(range(len(table)), key=lambda i: ticks[i] + choose.random() * wait)
+    live: Any = definition.live(late=f"wait:{wait}{'ns' if isinstance(definition.every, Duration) else ''}")
+    answers = []
+    for row in table.take(np.array(order, np.int64)).to_pylist():
+        answers += live.push(row)
+    answers += live.flush()
+    return as_table(definition, table, answers + _last_beats(definition, table, live))
+
+
+def _live_beat_batches(definition: sw.Sliding, table: pa.Table, late: str) -> pa.Table:
+    """Batches through kernels and single events, with `advance` and snapshots between them."""
+    choose = random.Random(len(table))
+    rows, ticks = table.to_pylist(), times_of(definition, table)
+    order = sorted(range(len(rows)), key=lambda i: (ticks[i], order_of(definition, rows[i])))
+    ordered, ticks = table.take(np.array(order, np.int64)), [ticks[i] for i in order]
+    live: Any = definition.live(late=late)
+    answers: list[dict[str, Any]] = []
+    at = 0
+    with patch("slidewise.live.beat_batch.FEW", 2):
+        while at < len(rows):
+            piece = ordered.slice(at, choose.choice([1, 2, 7, 40]))
+            at += len(piece)
+            if choose.random() < 0.3:
+                answers += [beat for row in piece.to_pylist() for beat in live.push(row)]
+            else:
+                answers += live.push_many(piece).to_pylist()
+            if choose.random() < 0.3 and (at == len(rows) or ticks[at] > ticks[at - 1]):
+                answers += live.advance(to=piece.column(str(definition.on)).to_pylist()[-1])
+            if choose.random() < 0.2:
+                live = definition.restore(live.snapshot())
+    return as_table(definition, table, answers + _last_beats(definition, table, live))
+
+
+def _last_beats(definition: sw.Sliding, table: pa.Table, live: Any) -> list[dict[str, Any]]:
+    """The beats behind the last event: time moves on until all windows are empty."""
+    if not len(table):
+        return []
+    newest = max(table.column(str(definition.on)).to_pylist())
+    longest = max((one.window.last for one in definition.columns.values() if one.window), key=_exact)
+    every = definition.every
+    far = [10 * one.timedelta() if isinstance(one, Duration) else 10 * one for one in (longest, every)]
+    found: list[dict[str, Any]] = live.advance(to=newest + max(far))
+    assert len(live) == 0  # and no key holds state
+    return found
+
+
 def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """Rows sorted by key and time, cut at random places: what a task of Spark sees."""
     rows = table.to_pylist()
@@ -190,7 +248,7 @@ def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8)) if rows else []
     pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     with patch("slidewise.spark.carrying.FEWEST", 1):
-        found = list(carried(Carrying(definition), pieces))
+        found = list(carried(Carrying(definition) if definition.every is None else Beating(definition), pieces))
     return as_table(definition, table, [row for piece in found for row in piece.to_pylist()])
 
 
@@ -215,7 +273,10 @@ def run(lane: str, cases: list[Case]) -> dict[str, list[dict[str, Any]]]:
         jobs[case.definition, case.table.schema].append(case)
     found: dict[str, list[dict[str, Any]]] = {}
     for (definition, _), members in jobs.items():
-        joint = sw.Sliding((CASE, *definition.by), definition.on, definition.ties, definition.columns)
+        joint = sw.Sliding(
+            *((CASE, *definition.by), definition.on, definition.ties, definition.columns),
+            *(definition.every, definition.offset),
+        )
         numbered = [
             case.table.append_column(CASE, pa.array([i] * len(case.table), pa.int64())).append_column(
                 ROW, pa.array(range(len(case.table)), pa.int64())
@@ -224,9 +285,45 @@ def run(lane: str, cases: list[Case]) -> dict[str, list[dict[str, Any]]]:
         ]
         answers = LANES[lane](joint, pa.concat_tables(numbered)).to_pylist()
         for i, case in enumerate(members):
+            if definition.every is not None:
+                found[case.name] = _beats_of(case, [row for row in answers if row[CASE] == i])
+                continue
             mine = sorted((row for row in answers if row[CASE] == i), key=lambda row: row[ROW])
             found[case.name] = [{name: plain(row[name]) for name in definition.columns} for row in mine]
     return found
+
+
+def run_alone(lane: str, cases: list[Case]) -> dict[str, tuple[Case, list[dict[str, Any]]]]:
+    """The cases in microseconds of UTC, as a stream has them, each with its answers."""
+    found = [Case(case.name, case.definition, in_microseconds(case)) for case in cases]
+    answers = run(lane, found)
+    return {case.name: (case, answers[case.name]) for case in found}
+
+
+def in_microseconds(case: Case) -> pa.Table:
+    at = case.table.schema.get_field_index(str(case.definition.on))
+    return case.table.set_column(at, str(case.definition.on), case.table.column(at).cast(pa.timestamp("us", "UTC")))
+
+
+def _beats_of(case: Case, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Answers on a beat under their keys and beats, as `direct_beats` has them."""
+    definition = case.definition
+    if not answers:
+        return []
+    on = str(definition.on)
+    moments = pa.table({on: pa.array([row[on] for row in answers], case.table.schema.field(on).type)})
+    beats = times_of(definition, moments)
+    return [
+        {"the key": key_of(definition, row), "the beat": beat} | {name: plain(row[name]) for name in definition.columns}
+        for row, beat in zip(answers, beats, strict=True)
+    ]
+
+
+def names_of(definition: sw.Sliding, table: pa.Table) -> list[str]:
+    """The columns of the result."""
+    if definition.every is None:
+        return [*table.column_names, *definition.columns]
+    return [*definition.by, str(definition.on), *definition.columns]
 
 
 def clocked(case: Case) -> bool:
@@ -269,7 +366,7 @@ def in_time_order(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
 
 def as_table(definition: sw.Sliding, table: pa.Table, answers: list[dict[str, Any]]) -> pa.Table:
-    columns = {name: [row[name] for row in answers] for name in (*table.column_names, *definition.columns)}
+    columns = {name: [row[name] for row in answers] for name in names_of(definition, table)}
     return Rows(columns)  # type: ignore[return-value]
 
 
@@ -322,6 +419,8 @@ def order_of(definition: sw.Sliding, row: dict[str, Any]) -> tuple[Any, ...]:
 
 def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
     """The semantics, row by row: find the window, leave out what is skipped, fold."""
+    if definition.every is not None:
+        return direct_beats(definition, table)
     rows = table.to_pylist()
     ticks = times_of(definition, table)
     keys = [key_of(definition, row) for row in rows]
@@ -335,6 +434,49 @@ def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
             answers[i][name] = plain(_answer(aggregate, [rows[j] for j in held]))
         assert ordered[place] == i
     return answers
+
+
+def direct_beats(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
+    """The semantics of beats, one after the other: a row for each key and beat at which any window holds a row."""
+    rows, ticks = table.to_pylist(), times_of(definition, table)
+    floats = any(isinstance(tick, float) for tick in ticks)
+    number = float if floats else (lambda moment: moment)
+    every, offset = _exact(definition.every), _exact(definition.offset or 0)
+    longest = max(_exact(one.window.last) for one in definition.columns.values() if one.window)
+    answers = []
+    keys = [key_of(definition, row) for row in rows]
+    for key in dict.fromkeys(keys):
+        mine = [i for i in range(len(rows)) if keys[i] == key]
+        mine.sort(key=lambda i: (ticks[i], order_of(definition, rows[i])))
+        k = math.floor((_exact(ticks[mine[0]]) - offset) / every) - 1
+        while offset + (k - 1) * every <= _exact(ticks[mine[-1]]) + longest:
+            beat = offset + k * every
+            k += 1
+            held = {
+                name: [i for i in mine if _at_beat(one, ticks[i], number(beat), number(beat - _exact(one.window.last)))]
+                for name, one in definition.columns.items()
+                if one.window is not None
+            }
+            if any(held.values()):
+                found = {
+                    name: plain(_answer(definition.columns[name], [rows[i] for i in some]))
+                    for name, some in held.items()
+                }
+                answers.append({"the key": key, "the beat": number(beat), **found})
+    return answers
+
+
+def _at_beat(aggregate: Aggregate, tick: Any, new: Any, old: Any) -> bool:
+    closed = aggregate.window.closed if aggregate.window else ""
+    after = tick > old or (tick == old and closed in ("both", "left"))
+    return after and (tick < new or (tick == new and closed in ("both", "right")))
+
+
+def _exact(length: Any) -> Fraction:
+    """A length or a time as the number that it is written as; durations in nanoseconds."""
+    if isinstance(length, Duration):
+        return Fraction(length.ns)
+    return Fraction(repr(length)) if isinstance(length, float) else Fraction(length)
 
 
 def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: int, ticks: list[Any]) -> list[int]:
@@ -390,6 +532,8 @@ def _answer(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
 def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     """Equal answers, but rows equal in all that orders them may exchange theirs; shows the first difference."""
     definition, rows = case.definition, case.table.to_pylist()
+    if definition.every is not None:
+        return _assert_same_beats(case, found, expected)
     ticks = times_of(definition, case.table)
     assert len(found) == len(expected) == len(rows)
     groups: dict[Any, list[int]] = defaultdict(list)
@@ -406,6 +550,18 @@ def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str
                     f"{case.name}: row {members[0]}, {rows[members[0]]}: {name} = {definition.columns[name]!r} is "
                     f"{one[name]!r} and should be {other[name]!r}"
                 )
+
+
+def _assert_same_beats(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    mine, theirs = ({(row["the key"], row["the beat"]): row for row in rows} for rows in (found, expected))
+    assert len(mine) == len(found), f"{case.name}: a beat came twice"
+    more, fewer = sorted(mine.keys() - theirs.keys()), sorted(theirs.keys() - mine.keys())
+    assert (more, fewer) == ([], []), f"{case.name}: beats {more[:3]} are too many, and {fewer[:3]} are missing"
+    for key, row in theirs.items():
+        for name, one in case.definition.columns.items():
+            assert alike(mine[key][name], row[name]), (
+                f"{case.name}: at {key}, {name} = {one!r} is {mine[key][name]!r} and should be {row[name]!r}"
+            )
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 import slidewise as sw
+from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
-from slidewise.spark.shard import Shard, Terms
+from slidewise.spark.shard import Terms
 from slidewise.spark.types import answers_of
 
 FINGERPRINT = "ab" * 16
@@ -64,7 +65,7 @@ class Stream:
         keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
         hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
         self.store.read, self.store.written, self.store.bytes = [], [], 0
-        went = Shard(self.terms).call(self.store, 3, [table.add_column(0, HASH, hashes)], watermark)
+        went = shard_of(self.terms).call(self.store, 3, [table.add_column(0, HASH, hashes)], watermark)
         assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
         assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
         self.dropped += went.dropped

@@ -61,10 +61,15 @@ class Files:
 
 def run(df: Any, out: Path, checkpoint: Path) -> list[Any]:
     """Run a query over all that is there, into Parquet files; the progress of its micro-batches."""
-    writer = df.writeStream.format("parquet").option("path", str(out)).option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(availableNow=True).start()
+    query = started(df, out, checkpoint)
     query.awaitTermination()
     return list(query.recentProgress)
+
+
+def started(df: Any, out: Path, checkpoint: Path) -> Any:
+    """A query over all that is there, into Parquet files, which has begun."""
+    writer = df.writeStream.format("parquet").option("path", str(out)).option("checkpointLocation", str(checkpoint))
+    return writer.trigger(availableNow=True).start()
 
 
 def answered(out: Path) -> pa.Table:

@@ -23,6 +23,7 @@ ORDER = [
         "sliding",
         "spark",
         "live",
+        "beats",
         "tables",
         "rolling",
         "compiling",

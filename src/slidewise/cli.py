@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
     bench.add_argument("--data", metavar="FILE", help="events: a file of the DEBS 2012 challenge, or Parquet")
     bench.add_argument("--floats", action="store_true", help="sums of floats, too")
-    bench.add_argument("--others", action="store_true", help="count the calls of the other algorithms, too")
+    bench.add_argument("--others", action="store_true", help="algorithms that the paper did not run, too")
     bench.set_defaults(run=_bench)
 
     for command in (run, demo):

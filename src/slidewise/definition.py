@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from hashlib import blake2b
 from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 from slidewise.operators.aggregate import Aggregate
-from slidewise.windows import Duration, Window
+from slidewise.windows import Duration, Length, Window, check_beat
 
 Names = str | Iterable[str] | None
 
 
 class Definition:
-    """Keys (`by`), a time column (`on`), columns that order rows of equal time (`ties`), and aggregates by name."""
+    """Keys (`by`), a time column (`on`), columns that order rows of equal time (`ties`), and aggregates by name.
 
-    __slots__ = ("by", "columns", "on", "ties")
+    With `every`, there is an answer for each key and beat instead of each row; `offset` moves the beats.
+    """
+
+    __slots__ = ("by", "columns", "every", "offset", "on", "ties")
 
     by: tuple[str, ...]
     on: str | None
     ties: tuple[str, ...]
     columns: Mapping[str, Aggregate]
+    every: Length | None
+    offset: Length | None
 
     def __init__(
         self,
@@ -30,13 +36,23 @@ class Definition:
         on: str | None = None,
         ties: Names = (),
         columns: Mapping[str, Aggregate] | None = None,
+        every: Length | timedelta | str | None = None,
+        offset: Length | timedelta | str | None = None,
         **more: Aggregate,
     ) -> None:
+        for name, given in (("every", every), ("offset", offset)):
+            if isinstance(given, Aggregate):
+                raise SlidewiseError(
+                    f"{name}= is a duration, so an aggregate of that name is given as columns={{{name!r}: {given!r}}}"
+                )
         set_once = object.__setattr__
         set_once(self, "by", _names("by", by))
         set_once(self, "on", on)
         set_once(self, "ties", _names("ties", ties))
         set_once(self, "columns", _Columns(_aggregates(columns, more)))
+        beat, shift = check_beat(every, offset)
+        set_once(self, "every", beat)
+        set_once(self, "offset", shift)
         if on is not None and not _is_name(on):
             raise SlidewiseError(f"on= is the name of the time column, or None, not {on!r}")
         if on is not None and on in self.by:
@@ -49,6 +65,12 @@ class Definition:
                 raise SlidewiseError(
                     f"{name!r} is over {aggregate.window.last}, so the definition needs a time column: add on='ts', say"
                 )
+            if beat is not None:
+                _check_on_beat(name, aggregate.window, beat)
+        if beat is not None and on is None:
+            raise SlidewiseError(
+                f"every={_length(beat)!r} goes by time, so the definition needs a time column: on='ts', say"
+            )
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -77,12 +99,14 @@ class Definition:
 
         A user's operator counts by its name and `version=`, not by its code.
         """
-        described = {
+        described: dict[str, Any] = {
             "by": self.by,
             "on": self.on,
             "ties": self.ties,
             "columns": [[name, _described(aggregate)] for name, aggregate in self.columns.items()],
         }
+        if self.every is not None:
+            described["every"] = [_ticks_of(self.every), _ticks_of(self.offset)]
         text = json.dumps(described, sort_keys=True, separators=(",", ":"), default=repr)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -93,7 +117,7 @@ class Definition:
         raise SlidewiseError(f"a definition does not change; make a new one without {name!r}")
 
     def __reduce__(self) -> Any:
-        return type(self), (self.by, self.on, self.ties, dict(self.columns))
+        return type(self), (self.by, self.on, self.ties, dict(self.columns), self.every, self.offset)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Definition):
@@ -104,12 +128,14 @@ class Definition:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return self.by, self.on, self.ties, tuple(self.columns.items())
+        return self.by, self.on, self.ties, self.every, self.offset, tuple(self.columns.items())
 
     def __repr__(self) -> str:
         parts = [f"by={_shown(self.by)}"] if self.by else []
         parts += [f"on={self.on!r}"] if self.on is not None else []
         parts += [f"ties={_shown(self.ties)}"] if self.ties else []
+        beat = (("every", self.every), ("offset", self.offset))
+        parts += [f"{name}={_length(given)!r}" for name, given in beat if given is not None]
         plain = {name: a for name, a in self.columns.items() if name.isidentifier() and name not in _ARGUMENTS}
         other = {name: a for name, a in self.columns.items() if name not in plain}
         if list(self.columns) != [*other, *plain]:  # order counts, so none is written as an argument
@@ -120,7 +146,7 @@ class Definition:
         return f"sw.{type(self).__name__}({inside}\n)"
 
 
-_ARGUMENTS = ("by", "on", "ties", "columns", "self")
+_ARGUMENTS = ("by", "on", "ties", "columns", "every", "offset", "self")
 
 
 class _Columns(dict[str, Aggregate]):
@@ -189,11 +215,37 @@ def _described(aggregate: Aggregate) -> Any:
 
 
 def _of(window: Window) -> Any:
-    last = f"{window.last.ns} ns" if isinstance(window.last, Duration) else window.last
-    described = [window.rows, last, window.closed, window.at_least]
+    described = [window.rows, _ticks_of(window.last), window.closed, window.at_least]
+    return described if window.grain is None else [*described, _ticks_of(window.grain)]
+
+
+def _ticks_of(length: Length | None) -> Any:
+    return f"{length.ns} ns" if isinstance(length, Duration) else length
+
+
+def _length(length: Length | None) -> Any:
+    """A length as users write it."""
+    return str(length) if isinstance(length, Duration) else length
+
+
+def _check_on_beat(name: str, window: Window, beat: Length) -> None:
+    """Windows that are answered on a beat are windows of time, and of its kind."""
+    if window.last is None:
+        what = "all rows so far" if window.rows is None else f"rows={window.rows}"
+        raise SlidewiseError(
+            f"{name!r} is over {what}, and such a window never runs empty, so its beats would never end; give it a "
+            f"length, such as .over('10 minutes'), or leave out every={_length(beat)!r}"
+        )
     if window.grain is not None:
-        described.append(f"{window.grain.ns} ns" if isinstance(window.grain, Duration) else window.grain)
-    return described
+        raise SlidewiseError(
+            f"{name!r} has a grain, but with every={_length(beat)!r} rows of one beat share a partial already, and "
+            "exactly; leave out grain="
+        )
+    if isinstance(window.last, Duration) != isinstance(beat, Duration):
+        raise SlidewiseError(
+            f"{name!r} is over {_length(window.last)!r}, and every={_length(beat)!r}: give both as durations, or "
+            "both as numbers where times are numbers"
+        )
 
 
 def order_matters(aggregate: Aggregate) -> bool:

@@ -12,7 +12,7 @@ from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
 from slidewise.suggesting import suggestion
-from slidewise.windows import Duration
+from slidewise.windows import Beats, Duration, Length
 from slidewise.windows.grain import most_cells
 
 
@@ -66,6 +66,20 @@ class Explained:
             return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
         return f"{self.bytes_per_state + 8} bytes for each row in the window"
 
+    @property
+    def on_a_stream(self) -> str:
+        """What a micro-batch reads of a window that does not fit into one page, where that is worth a word."""
+        op = self.aggregate.operator
+        if self.choice.algorithm is None:
+            return ""
+        if exact_quantile(op) is not None:
+            return "a batch reads its keys' whole windows, since ranks need every value"
+        if op.builtin and op.name in ("collect", "count_distinct"):
+            return "a batch reads its keys' whole windows, since a state is as large as its rows"
+        if op.builtin and "approximate" in op.parameters:
+            return "what a batch reads and writes does not grow with the window, since states have a bounded size"
+        return ""
+
 
 # With a grain: calls for an event that comes and is answered, and what is added where cells close and leave.
 _OF_CELLS = {
@@ -77,13 +91,16 @@ _OF_CELLS = {
 class Explanation(tuple[Explained, ...]):
     """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
 
-    `spark` is how it runs on the DataFrame that was asked about, or None.
+    `spark` is how it runs on the DataFrame that was asked about, or None; `beats` are those of the definition, or None.
     """
 
     spark: Any = None
+    beats: BeatCost | None = None
 
     def __repr__(self) -> str:
         parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
+        if self.beats is not None:
+            return "\n".join([str(self.beats), *parts, *(self.beats.lines(one) for one in self)])
         for one in self:
             lines = [
                 f"{one.name} = {one.aggregate!r}",
@@ -97,8 +114,7 @@ class Explanation(tuple[Explained, ...]):
                 lines.append(f"grain: the window is longer than {window.last} by less than {window.grain}")
             if one.suggestion is not None:
                 lines.append(f"suggestion: {one.suggestion}")
-            if exact_quantile(one.aggregate.operator) is not None:
-                lines.append("on a stream: a batch reads its keys' whole windows, since ranks need every value")
+            lines += [f"on a stream: {one.on_a_stream}"] if one.on_a_stream else []
             if one.together:
                 others = "".join(f", {name}" for name in one.together[:6] if name != one.name)
                 lines.append(
@@ -111,6 +127,35 @@ class Explanation(tuple[Explained, ...]):
     __str__ = __repr__
 
 
+@dataclass(frozen=True, slots=True)
+class BeatCost:
+    """What answers on a beat come to: how often, and into how many slices a key's windows are cut at most."""
+
+    every: Length
+    offset: Length | None
+    slices: int
+
+    def __str__(self) -> str:
+        after = "" if self.offset is None else f", {self.offset} after the epoch"
+        return (
+            f"every {self.every}{after}: a row for each key and beat at which a window holds a row\n"
+            f"    rows are folded into slices, at most {self.slices:,} for each key, which all windows and beats share"
+        )
+
+    def lines(self, one: Explained) -> str:
+        """One column."""
+        size = one.bytes_per_state
+        kept, state = "a partial", f"at most {_bytes(self.slices * ((size or 0) + 8))}"
+        calls = "2 of the operator, and at most 6 more for each beat, whatever the window"
+        if size is None:
+            state = f"at most {self.slices:,} states, whose size is the operator's own ({one.aggregate.operator.state})"
+        if exact_quantile(one.aggregate.operator) is not None:
+            kept, state = "their rows, since ranks need every value", "16 bytes for each row in the window"
+            calls = "none; O(log n) steps for each event, by OrderStatistics"
+        lines = [f"{one.name} = {one.aggregate!r}", f"slices keep: {kept}", f"calls per event: {calls}"]
+        return "\n    ".join([*lines, f"a key's state: {state}"])
+
+
 def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate: float | None = None) -> Explanation:
     """What runs for each column of a definition, and why.
 
@@ -118,7 +163,7 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
     key has in a second, or in one unit where times are numbers.
     """
     together = {name: tuple(names) for names in shared_windows(definition) for name in names}
-    return Explanation(
+    found = Explanation(
         Explained(
             name,
             one,
@@ -130,6 +175,12 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
         )
         for name, one in definition.columns.items()
     )
+    if definition.every is not None:
+        windows = [aggregate.window for aggregate in definition.columns.values() if aggregate.window is not None]
+        timed = isinstance(definition.every, Duration)
+        beats = Beats(definition.every, definition.offset, windows, 1 if timed else None, floats=not timed)
+        found.beats = BeatCost(definition.every, definition.offset, beats.high - min(beats.lows) + beats.per)
+    return found
 
 
 # Passes of their own, by operator, for windows of rows and of time.

@@ -48,6 +48,10 @@ class Sliding(Definition):
             return over_spark(self, table, **options)
         if options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+        if self.every is not None:
+            from slidewise.beats.tables import beats_of_table
+
+            return beats_of_table(self, table)
         from slidewise.tables.evaluate import over_table
 
         return over_table(self, table)
@@ -75,6 +79,8 @@ class Sliding(Definition):
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
         ({'peak': 71.0}, {'peak': 70.0})
         """
+        if self.every is not None:
+            return self._live_on_beat(late, answered, spikes, retain)
         if late == "revise":
             from slidewise.live.revising import Revising
 
@@ -86,6 +92,21 @@ class Sliding(Definition):
         from slidewise.live.live import Live
 
         return Live(self, late=late, answered=answered, spikes=spikes)
+
+    def _live_on_beat(self, late: str, answered: Callable[[dict[str, Any]], Any] | None, *others: Any) -> Live:
+        from slidewise.live.beating import BeatLive
+
+        if late == "revise":
+            raise SlidewiseError(
+                f"late='revise' is not for every={str(self.every)!r}: a beat is given once, when it is complete; let "
+                "late events wait with late='wait:10s', say"
+            )
+        for name, given in zip(("spikes", "retain"), others, strict=True):
+            if given:
+                raise SlidewiseError(
+                    f"{name}= is not for every=: windows over slices are short, and beats are not revised"
+                )
+        return BeatLive(self, late=late, answered=answered)
 
     def restore(self, blob: bytes, *, answered: Callable[[dict[str, Any]], Any] | None = None) -> Live:
         """The live definition whose `snapshot` these bytes are."""

@@ -21,7 +21,7 @@ from slidewise.operators.operator import Operator
 from slidewise.windows import Duration
 
 _BUILT_IN = {op.name: op for op in CATALOGUE}
-_TOP = ("by", "on", "ties", "columns")
+_TOP = ("by", "on", "ties", "every", "offset", "columns")
 _COLUMN = ("operator", "parameters", "of", "where", "over", "rows", "closed", "at_least", "grain")
 
 
@@ -34,6 +34,9 @@ def to_dict(definition: Definition) -> dict[str, Any]:
         written["on"] = definition.on
     if definition.ties:
         written["ties"] = list(definition.ties)
+    for name, length in (("every", definition.every), ("offset", definition.offset)):
+        if length is not None:
+            written[name] = str(length) if isinstance(length, Duration) else length
     written["columns"] = {name: _aggregate_out(name, aggregate) for name, aggregate in definition.columns.items()}
     return written
 
@@ -50,6 +53,8 @@ def arguments_of(written: Mapping[str, Any]) -> dict[str, Any]:
         "by": written.get("by", ()),
         "on": written.get("on"),
         "ties": written.get("ties", ()),
+        "every": written.get("every"),
+        "offset": written.get("offset"),
         "columns": {name: _aggregate_in(name, one) for name, one in columns.items()},
     }
 

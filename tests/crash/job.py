@@ -1,7 +1,7 @@
-"""A streaming job in a process of its own, for others to kill: `python job.py DIRECTORY once|until_done`.
+"""Streaming jobs in a process of their own, for others to kill: `python job.py DIRECTORY once|until_done`.
 
-It reads the directory's `in` and writes to its `out`. When it has gone through everything it puts the sink's rows, as
-Spark reads them, into `rows.parquet`.
+They read the directory's `in`, all at the same time, and write to `out`, each under its name. When all have gone
+through everything, the sinks' rows, as Spark reads them, are put into `rows`.
 """
 
 from __future__ import annotations
@@ -14,20 +14,35 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sessions import session
-from streams import SETTINGS, Files, run
+from streams import SETTINGS, Files, started
 
 import slidewise as sw
 
-DEFINITION = sw.Sliding(
-    by="k",
-    on="ts",
-    total=sw.sum("x").over("400s"),
-    top=sw.max("x").over(rows=5_000),
-    last=sw.collect("id").over(rows=2),
-    all=sw.count().over("all"),
-    fine=sw.sum("x").over("400s", grain="100ms"),
-    coarse=sw.collect("id").over("20s", closed="left", grain="5s"),
-)
+JOBS = {
+    "rows": sw.Sliding(
+        by="k",
+        on="ts",
+        total=sw.sum("x").over("400s"),
+        top=sw.max("x").over(rows=5_000),
+        last=sw.collect("id").over(rows=2),
+        all=sw.count().over("all"),
+    ),
+    "grain": sw.Sliding(
+        by="k",
+        on="ts",
+        total=sw.sum("x").over("400s", grain="100ms"),
+        top=sw.max("x").over("45s", closed="left", grain="5s"),
+        coarse=sw.collect("id").over("20s", closed="left", grain="5s"),
+    ),
+    "beats": sw.Sliding(
+        by="k",
+        on="ts",
+        every="10s",
+        total=sw.sum("x").over("400s"),
+        top=sw.max("x").over("45s", closed="left"),
+        middle=sw.median("x").over("20s"),
+    ),
+}
 SCHEMA = "k string, ts timestamp, x double, id bigint"
 
 
@@ -35,16 +50,27 @@ def main(directory: Path, how: str) -> None:
     spark = session(SETTINGS)
     stream = Files(spark, directory / "in").stream(SCHEMA).withWatermark("ts", "5 seconds")
     failed = 0
-    while True:
-        try:
-            run(stream.transform(DEFINITION, shards=3), directory / "out", directory / "checkpoint")
-            break
-        except Exception as error:
-            failed += 1
-            if how == "once" or failed > 200:
-                raise
-            print(f"failed: {str(error).splitlines()[0][:200]}", flush=True)
-    pq.write_table(spark.read.parquet(str(directory / "out")).toArrow(), directory / "rows.parquet")
+    left = list(JOBS)
+    while left:
+        queries = {
+            name: started(
+                stream.transform(JOBS[name], shards=3), directory / "out" / name, directory / "checkpoint" / name
+            )
+            for name in left
+        }
+        for name, query in queries.items():
+            try:
+                query.awaitTermination()
+                left.remove(name)
+            except Exception as error:
+                failed += 1
+                if how == "once" or failed > 200:
+                    raise
+                print(f"failed: {str(error).splitlines()[0][:200]}", flush=True)
+    (directory / "rows").mkdir()
+    for name in JOBS:
+        found = spark.read.parquet(str(directory / "out" / name)).toArrow()
+        pq.write_table(found, directory / "rows" / f"{name}.parquet")
     print(f"done after {failed} failures", flush=True)
     spark.stop()
 

@@ -28,9 +28,9 @@ from streams import Files
 
 import slidewise
 
-KILLS = int(os.environ.get("SLIDEWISE_KILLS", "0"))
+KILLS = int(os.environ.get("SLIDEWISE_KILLS", "8"))
 if not KILLS:
-    pytest.skip("kills take minutes: SLIDEWISE_KILLS=8 runs them", allow_module_level=True)
+    pytest.skip("SLIDEWISE_KILLS=0 leaves out the kills", allow_module_level=True)
 JOB = Path(job.__file__)
 
 
@@ -89,28 +89,37 @@ def log_of(directory: Path) -> str:
 
 
 def compare(directory: Path, table: pa.Table) -> None:
-    found = pq.read_table(directory / "rows.parquet").sort_by("id")
-    assert len(found) == len(table)
-    expected = job.DEFINITION(table).sort_by("id")
-    assert found.column("id").to_pylist() == expected.column("id").to_pylist()
-    for name in job.DEFINITION.columns:
-        assert found.column(name).to_pylist() == expected.column(name).to_pylist(), name
+    """Every job's sink against the batch: none lost, none twice, and every answer the same."""
+    newest = table.column("ts").cast(pa.int64()).to_numpy().max()
+    for what, definition in job.JOBS.items():
+        expected = definition(table)
+        if what == "beats":  # as far as the watermark went
+            passed = expected.column("ts").cast(pa.int64()).to_numpy() <= newest + 1_000_000
+            expected = expected.filter(pa.array(passed))
+        order = [(name, "ascending") for name in (("k", "ts") if what == "beats" else ("id",))]
+        found = pq.read_table(directory / "rows" / f"{what}.parquet").sort_by(order)
+        expected = expected.sort_by(order)
+        assert len(found) == len(expected), what
+        for name in (*dict(order), *definition.columns):
+            assert found.column(name).to_pylist() == expected.column(name).to_pylist(), (what, name)
 
 
-def offsets(directory: Path) -> int:
-    return len([path for path in (directory / "checkpoint" / "offsets").glob("[0-9]*") if path.suffix == ""])
+def newest_batch(directory: Path) -> int:
+    """The number of the newest micro-batch that any of the jobs has begun."""
+    begun = (directory / "checkpoint").glob("*/offsets/[0-9]*")
+    return max((int(path.name) for path in begun if path.suffix == ""), default=-1)
 
 
-def test_a_killed_stream_goes_on_without_a_trace(directory: Path) -> None:
+def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
     choose = random.Random(KILLS)
-    table = filled(directory, files=max(12, KILLS * 3 // 2), rows=1_000, seed=1)
-    kills = 0
+    table = filled(directory, files=max(20, KILLS * 3 // 2), rows=600, seed=1)
+    kills = tries = 0
     while kills < KILLS:
         running = start(directory, "once")
-        before, moment = offsets(directory), None
+        before, moment = newest_batch(directory), None
         while running.poll() is None:
             time.sleep(0.02)
-            if moment is None and offsets(directory) > before:  # it is at work
+            if moment is None and newest_batch(directory) > before:  # it is at work
                 moment = time.monotonic() + choose.random() * choose.choice([0.2, 1.0, 2.5])
             if moment is not None and time.monotonic() >= moment:
                 os.killpg(running.pid, signal.SIGKILL)
@@ -118,10 +127,13 @@ def test_a_killed_stream_goes_on_without_a_trace(directory: Path) -> None:
         if running.returncode == -signal.SIGKILL:
             kills += 1
             continue
+        if running.returncode and tries < 5 and "failed to connect back" in log_of(directory):
+            tries += 1  # a machine too busy to start Python's workers in time, which is one more way to die
+            continue
         assert running.returncode == 0, log_of(directory)
-        assert kills >= KILLS // 2, "the job was done before it could be killed often enough"
+        assert kills >= KILLS // 2, "the jobs were done before they could be killed often enough"
         break
-    if not (directory / "rows.parquet").exists():
+    if not (directory / "rows").exists():
         assert start(directory, "once").wait() == 0, log_of(directory)
     compare(directory, table)
 

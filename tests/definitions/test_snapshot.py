@@ -50,7 +50,7 @@ def definition() -> sw.Sliding:
         span=sw.value_range("i").over("20s"),
         swing=sw.relative_variation("i").over("20s"),
         four=sw.m4("x").over("20s"),
-        every=sw.bool_and("ok").over(rows=3),
+        all_ok=sw.bool_and("ok").over(rows=3),
         some=sw.bool_or("ok").over("20s"),
         kinds=sw.count_distinct("s").over("20s"),
         list=sw.collect("s").over(rows=3),

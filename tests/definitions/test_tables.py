@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.kernels import bounds
 from slidewise.tables import evaluate
 
 PEAK = sw.Sliding(by="k", on="t", peak=sw.max("x").over(10))
@@ -191,8 +190,8 @@ def test_shared_work_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return counted
 
     monkeypatch.setattr(evaluate, "arrange", counting("sort", evaluate.arrange))
-    monkeypatch.setattr(evaluate, "time_bounds", counting("time", bounds.time_bounds))
-    monkeypatch.setattr(evaluate, "row_bounds", counting("rows", bounds.row_bounds))
+    monkeypatch.setattr(evaluate, "find_bounds", counting("time", evaluate.find_bounds))
+    monkeypatch.setattr(evaluate, "row_bounds", counting("rows", evaluate.row_bounds))
     sw.Sliding(
         by="k",
         on="t",

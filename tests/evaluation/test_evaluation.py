@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from slidewise.evaluation.events import Events, make_events, read_events
 from slidewise.evaluation.loops import body_of
 from slidewise.evaluation.run import run
 from slidewise.evaluation.settings import ALGORITHMS, Settings
-from slidewise.evaluation.store import Store
+from slidewise.evaluation.store import Store, settings_in
 from slidewise.evaluation.summary import Latency, Results, Speed
 from slidewise.kernels import algebra
 
@@ -32,12 +33,12 @@ TINY = Settings(
     repetitions=2,
     algorithms=("TwoStacks", "DabaLite"),
     others=("Recalc", "SlickDeque"),
-    operators=("sum",),
+    operators=("sum", "max"),
     latency_n=16,
     latency_rounds=200,
     growth=(32, 128),
     growth_rounds=256,
-    rounds={"sum": 64},
+    rounds={"sum": 64, "max": 64},
     sizes=(1, 4, 32),
     events=3_000,
     widths=(10_000, 1_000_000, 3_600_000_000),
@@ -51,13 +52,15 @@ TINY = Settings(
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("evaluation")
-    evaluate(folder, TINY, False, Console(file=io.StringIO()))
+    evaluate(folder, TINY, False, Console(file=io.StringIO()), processes=1)
     return Store(folder, TINY, True)
 
 
 def test_every_experiment_has_every_algorithm_and_repetition(store: Store) -> None:
+    paper = [(name, repetition) for name in TINY.algorithms for repetition in range(2)]
+    recalc, slick = ([(name, repetition) for repetition in range(2)] for name in TINY.others)
     rows = store.rows("timings")
-    kinds = {(row["workload"], row["n"]) for row in rows}
+    kinds = {(row["workload"], row["n"]) for row in rows if row["operator"] != "max"}
     assert kinds == {
         *(("throughput", n) for n in TINY.sizes),
         *(("fill and drain", n) for n in TINY.sizes),
@@ -68,8 +71,11 @@ def test_every_experiment_has_every_algorithm_and_repetition(store: Store) -> No
         ("events latency", 1_000_000),
     }
     for kind in kinds:
-        turns = [(row["algorithm"], row["repetition"]) for row in rows if (row["workload"], row["n"]) == kind]
-        assert sorted(turns) == [("DabaLite", 0), ("DabaLite", 1), ("TwoStacks", 0), ("TwoStacks", 1)]
+        of_kind = [row for row in rows if (row["workload"], row["n"]) == kind]
+        turns = [(row["algorithm"], row["repetition"]) for row in of_kind if row["operator"] != "max"]
+        assert sorted(turns) == sorted(paper + recalc), kind
+        turns = [(row["algorithm"], row["repetition"]) for row in of_kind if row["operator"] == "max"]
+        assert sorted(turns) == ([] if "events" in kind[0] else sorted(paper[2:] + recalc + slick)), kind
     assert all(row["ticks"] > 0 for row in rows)
 
 
@@ -77,19 +83,20 @@ def test_totals_of_the_answers_are_equal_across_algorithms(store: Store) -> None
     totals: dict[Any, set[str]] = {}
     for row in store.rows("timings"):
         kind = "events" if row["workload"].startswith("events") else row["workload"]
-        totals.setdefault((kind, row["n"]), set()).add(row["total"])
+        totals.setdefault((kind, row["n"], row["operator"]), set()).add(row["total"])
     assert all(len(found) == 1 for found in totals.values()), totals
     values = windows.values_of("sum", TINY.seed)
-    rolled = sw.rolling(values[:96], sw.sum, rows=32)
-    assert totals["throughput", 32] == {str(int(np.asarray(rolled)[32:].sum()))}
+    windowed = np.lib.stride_tricks.sliding_window_view(values[1:96], 32)
+    assert totals["throughput", 32, "sum"] == {str(windowed.sum())}
+    assert totals["throughput", 32, "max"] == {str(windowed.max(axis=1).sum())}
 
 
 def test_every_round_is_in_the_histograms(store: Store) -> None:
     seen: dict[Any, int] = {}
     for row in store.rows("ticks"):
-        key = row["workload"], row["n"], row["algorithm"], row["repetition"]
+        key = row["workload"], row["n"], row["algorithm"], row["operator"], row["repetition"]
         seen[key] = seen.get(key, 0) + row["rounds"]
-    assert seen["latency", 16, "DabaLite", 1] == TINY.latency_rounds
+    assert seen["latency", 16, "DabaLite", "sum", 1] == TINY.latency_rounds
     assert {count for key, count in seen.items() if key[0] == "growth"} == {TINY.growth_rounds}
 
 
@@ -105,7 +112,8 @@ def test_counts_are_those_of_the_paper(store: Store) -> None:
     assert found["DabaLite", "static", 128]["worst"] == 6
     assert found["DabaLite", "events", 1_000_000]["rounds"] == found["TwoStacks", "events", 1_000_000]["rounds"] > 2_000
     assert found["DabaLite", "events", 1_000_000]["total"] == found["TwoStacks", "events", 1_000_000]["total"]
-    timed = {row["total"] for row in store.rows("timings") if row["workload"] == "throughput" and row["n"] == 32}
+    kind = "throughput", "sum", 32
+    timed = {row["total"] for row in store.rows("timings") if (row["workload"], row["operator"], row["n"]) == kind}
     again = count("DabaLite", "static", windows.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
     assert again is not None
     assert timed == {str(again.total)}
@@ -131,7 +139,10 @@ def test_windows_of_time_are_those_of_timed(algorithm: str) -> None:
 
 def test_rounds_ask_for_no_memory(store: Store) -> None:
     rows = store.rows("allocations")
-    assert len(rows) == 2
+    assert sorted((row["algorithm"], row["operator"]) for row in rows) == [
+        *(("DabaLite", "max"), ("DabaLite", "sum"), ("Recalc", "max"), ("Recalc", "sum")),
+        *(("SlickDeque", "max"), ("TwoStacks", "sum")),
+    ]
     assert all(row["few"] == row["many"] for row in rows), rows
 
 
@@ -161,6 +172,12 @@ def test_results_are_not_mixed(store: Store) -> None:
         run(store.folder, TINY, False, said)
     with pytest.raises(SlidewiseError, match="other settings"):
         run(store.folder, replace(TINY, seed=1), True, said)
+
+
+def test_settings_are_kept_with_the_results(store: Store, tmp_path: Path) -> None:
+    assert settings_in(store.folder) == TINY
+    with pytest.raises(SlidewiseError, match="no results of"):
+        settings_in(tmp_path)
 
 
 def test_raw_tables_say_where_they_are_from(store: Store) -> None:
@@ -225,19 +242,69 @@ def test_events_are_in_order_and_what_is_dropped_is_counted(tmp_path: Path) -> N
         read_events(tmp_path / "nowhere.tsv")
 
 
+REAL = Path(__file__).parents[3] / "shared" / "data" / "debs2012_small.tsv"
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real data is not beside this checkout")
+def test_real_events_and_sums_of_floats_from_end_to_end(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [line.split("\t", 3) for line in REAL.read_text().splitlines()]
+    times = [datetime.fromisoformat(row[0][:26] + row[0][27:]) for row in rows]  # microseconds, as Spark cuts them
+    values = [int(row[2]) for row in rows]
+    path = tmp_path / "events.parquet"
+    parquet.write_table(pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "mf01": values}), path)
+    wanted = replace(
+        TINY,
+        others=(),
+        operators=("sum of floats",),
+        rounds={"sum of floats": 64},
+        events=20_000,
+        data=str(path),
+        widths=(1_000_000, 10_000_000, 600_000_000),
+        events_latency=600_000_000,
+    )
+    evaluate(tmp_path / "run", wanted, False, Console(file=io.StringIO()), processes=1)
+    results = Results(Store(tmp_path / "run", wanted, True))
+    assert results.source == {"source": "events.parquet, 17,000 events", "events": 17_000, "dropped": 0}
+    # The known sum over all rows, less that of those before the first one leaves: they are not timed.
+    first = next(at for at, time in enumerate(times) if time - times[0] >= timedelta(seconds=1))
+    before = sum((max(values[: at + 1]) - min(values[: at + 1])) / max(values[: at + 1]) for at in range(first))
+    timed = [row for row in results.timings if (row["workload"], row["n"]) == ("events", 1_000_000)]
+    assert [float(row["total"]) + before for row in timed] == pytest.approx([280.38537371832905] * 4, abs=1e-9)
+    assert {n for _, _, n in results.latencies("events latency")} == {10_000_000}
+    assert {(row["workload"], row["why"]) for row in results.skipped} == {
+        ("events", "no event is older than the window is long"),
+        ("events latency", "the events do not last longer; 10 s instead"),
+    }
+    floats = windows.values_of("sum of floats", TINY.seed)
+    rolled = np.lib.stride_tricks.sliding_window_view(floats[1:96], 32).sum()
+    static = [row for row in results.timings if (row["workload"], row["n"]) == ("throughput", 32)]
+    assert [float(row["total"]) for row in static] == pytest.approx([rolled] * 4, rel=1e-12)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "slidewise bench paper --floats --data events.parquet" in page
+
+
 def test_the_report_stands_alone_and_the_figures_are_there(store: Store) -> None:
     page = (store.folder / "report.html").read_text(encoding="utf-8")
     assert "prefers-color-scheme: dark" in page
     assert 'name="viewport"' in page
     assert "http" not in page.replace("http-equiv", "")
     names = {path.stem for path in (store.folder / "figures").iterdir()}
-    assert names == {"latency_sum", "throughput_sum", "fill_and_drain_sum", "events_throughput", "events_latency"}
+    assert names == {
+        *("latency_sum", "throughput_sum", "fill_and_drain_sum", "events_throughput", "events_latency"),
+        *(f"others_{kind}_{of}" for kind in ("latency", "throughput", "fill_and_drain") for of in ("sum", "max")),
+        *("others_events_throughput", "others_events_latency"),
+    }
     for name in names:
         assert (store.folder / "figures" / f"{name}.svg").stat().st_size > 1_000
         assert (store.folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert page.count("data:image/svg+xml") == len(names)
-    assert "the count did not differ, for 2 pairs" in page
+    assert "the count did not differ, for 6 pairs" in page
     assert "totals of all answers are the same" in page
+    assert "Compiled: of 9 pairs of algorithm and operator" in page
+    assert "SubtractOnEvict" in page  # why SlickDeque is not run for sums
 
 
 def test_counts_decide_what_grows(store: Store) -> None:

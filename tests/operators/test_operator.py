@@ -145,3 +145,9 @@ def test_aggregates_are_immutable() -> None:
 def test_the_package_never_pickles() -> None:
     for path in Path(sw.__file__).parent.rglob("*.py"):
         assert "import pickle" not in path.read_text(), path
+
+
+def test_a_quantile_without_its_share_is_refused() -> None:
+    with pytest.raises(sw.SlidewiseError, match=r"quantile has to be made first; write sw.quantile\(0.99\)\('x'\)"):
+        sw.quantile("x")
+    assert sw.quantile(0.5)("x").operator == sw.quantile(0.5)

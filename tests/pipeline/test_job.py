@@ -98,6 +98,12 @@ def test_the_layout_of_the_challenge() -> None:
         ),
         ('by = "machine"', 'by = "machin"', 13, "column 'machin' not found"),
         ('on = "ts"', "", 17, "needs a time column"),
+        (
+            'on = "ts"',
+            'on = "ts"\nevery = "1 minute"',
+            16,
+            "takes no 'every'; answers on a beat come from df.transform",
+        ),
         ("fields = [3, 4]", "fields = [0]", 6, "'fields' is how many fields a line has"),
         ("fields = [3, 4]", "fields = 2", 11, "'field' is from 1 to 2"),
         ('separator = ";"', 'separator = ""', 5, "'separator' is the text between two fields"),

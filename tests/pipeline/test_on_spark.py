@@ -329,3 +329,13 @@ def test_events_of_the_evaluation_are_those_that_are_made(spark: SparkSession, t
     assert (found.dropped, dropped) == (0, made.dropped)
     assert found.times.tolist() == made.times.tolist()
     assert found.values.tolist() == made.values.tolist()
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real data is not beside this checkout")
+def test_events_of_the_evaluation_may_be_real_ones(spark: SparkSession, tmp_path: Path) -> None:
+    dropped = prepare_on(spark, REAL, tmp_path / "prepared")
+    found = read_events(tmp_path / "prepared")
+    assert (len(found.times), found.dropped, dropped) == (17_000, 0, 0)
+    first, last = (REAL.read_text().splitlines()[at].split("\t") for at in (0, -1))
+    assert [found.values[0], found.values[-1]] == [int(first[2]), int(last[2])]
+    assert found.times[-1] - found.times[0] == 170_470_410

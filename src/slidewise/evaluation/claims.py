@@ -7,7 +7,16 @@ from math import comb
 from statistics import geometric_mean
 from typing import NamedTuple
 
-from slidewise.evaluation.summary import CONSTANT, GROWS, Curve, Results, Speed, growth_of_calls, growth_of_time
+from slidewise.evaluation.summary import (
+    CONSTANT,
+    GROWS,
+    Curve,
+    Latency,
+    Results,
+    Speed,
+    growth_of_calls,
+    growth_of_time,
+)
 
 CONFIRMED, REFUTED, NOT_CLEAR = "confirmed", "refuted", "not clear"
 BULK = 100  # rows that leave at once
@@ -27,9 +36,27 @@ def claims_of(results: Results) -> list[Claim]:
     """The table; a statement whose experiments were not run is not clear."""
     found = [_lite(results, "DabaLite", "Daba"), _lite(results, "TwoStacksLite", "TwoStacks")]
     found += [_calls(results, SPIKING, GROWS), _calls(results, STEADY, CONSTANT)]
-    found += [_times(results, SPIKING, GROWS), _times(results, STEADY, CONSTANT)]
+    for operator in operators_of(results):
+        found += [_times(results, operator, SPIKING, GROWS), _times(results, operator, STEADY, CONSTANT)]
     found += [_best(results), _fit(results), _minimum(results), _flat(results), _bulk(results), _fiba(results)]
     return found
+
+
+def operators_of(results: Results) -> list[str]:
+    """Those that the paper speaks of."""
+    return [operator for operator in results.settings.operators if operator != "max"]
+
+
+def _speeds(results: Results, workload: str) -> Curve:
+    """The speeds of what the paper speaks of."""
+    curve, names = results.speeds(workload), results.settings.algorithms
+    return {key: speed for key, speed in curve.items() if key[0] != "max" and key[1] in names}
+
+
+def _latencies(results: Results, operator: str) -> dict[str, Latency]:
+    """The latency of the paper's algorithms."""
+    found = results.latencies("latency")
+    return {name: one for (of, name, _), one in found.items() if of == operator and name in results.settings.algorithms}
 
 
 class Cell(NamedTuple):
@@ -58,7 +85,7 @@ def _lite(results: Results, lite: str, original: str) -> Claim:
     cells = [
         cell
         for workload in ("throughput", "fill and drain", "events")
-        for cell in _cells(results.speeds(workload), lite, original)
+        for cell in _cells(_speeds(results, workload), lite, original)
     ]
     statement = f"{lite} has a higher throughput than {original}, always."
     return Claim(statement, *_always(cells, results.settings.repetitions))
@@ -103,14 +130,13 @@ def _calls(results: Results, algorithms: tuple[str, ...], expected: str) -> Clai
     )
 
 
-def _times(results: Results, algorithms: tuple[str, ...], expected: str) -> Claim:
-    small, large = results.settings.growth
-    operator = results.settings.operators[0]
-    latency = results.latencies("growth")
+def _times(results: Results, operator: str, algorithms: tuple[str, ...], expected: str) -> Claim:
+    latency = {(name, n): one for (of, name, n), one in results.latencies("growth").items() if of == operator}
     names = [name for name in algorithms if name in results.settings.algorithms]
+    small, large = min((n for _, n in latency), default=0), max((n for _, n in latency), default=0)
     verdicts, figures = [], []
     for name in names:
-        few, many = latency.get((operator, name, small)), latency.get((operator, name, large))
+        few, many = latency.get((name, small)), latency.get((name, large))
         if few is None or many is None:
             verdicts.append(NOT_CLEAR)
             continue
@@ -118,9 +144,11 @@ def _times(results: Results, algorithms: tuple[str, ...], expected: str) -> Clai
         figures.append(f"{name} {told(few.again)} to {told(many.again)}")
     said = "grows with n" if expected == GROWS else "does not grow with n"
     return Claim(
-        f"{_and(names)}: the longest latency {said}.",
+        f"{_and(names)}: the longest latency {said}, for {operator}.",
         _agreed(verdicts, expected),
-        f"longest round that all repetitions had, {operator}, n = {small:,} to {large:,}: " + ", ".join(figures),
+        f"longest round that all repetitions had, n = {small:,} to {large:,}: " + ", ".join(figures)
+        if figures
+        else "not run",
     )
 
 
@@ -133,7 +161,7 @@ def _agreed(verdicts: list[str], expected: str) -> str:
 
 
 def _best(results: Results) -> Claim:
-    curve = results.speeds("throughput")
+    curve = _speeds(results, "throughput")
     ratios = [cell.ratio for cell in _cells(curve, "TwoStacksLite", "DabaLite")]
     cells = {(operator, n) for operator, _, n in curve}
     fastest = sum(
@@ -152,7 +180,7 @@ def _best(results: Results) -> Claim:
 
 def _fit(results: Results) -> Claim:
     statement = "FlatFit has the best throughput for bloom on fill and drain, consistently."
-    curve = {key: speed for key, speed in results.speeds("fill and drain").items() if key[0] == "bloom"}
+    curve = {key: speed for key, speed in _speeds(results, "fill and drain").items() if key[0] == "bloom"}
     cells = []
     for (_, name, n), speed in curve.items():
         others = [other for (_, peer, size), other in curve.items() if size == n and peer != "FlatFit"]
@@ -163,10 +191,9 @@ def _fit(results: Results) -> Claim:
 
 
 def _minimum(results: Results) -> Claim:
-    latency = results.latencies("latency")
     verdicts, figures = [], []
-    for operator in results.settings.operators:
-        found = {name: one for (of, name, _), one in latency.items() if of == operator}
+    for operator in operators_of(results):
+        found = _latencies(results, operator)
         if not {"TwoStacksLite", "DabaLite"} <= set(found):
             continue
         two, daba = found["TwoStacksLite"], found["DabaLite"]
@@ -185,10 +212,10 @@ def _minimum(results: Results) -> Claim:
 
 def _flat(results: Results) -> Claim:
     """Between n = 16 and the largest n: the slowest by the fastest of an algorithm's medians."""
-    curve = results.speeds("throughput")
+    curve = _speeds(results, "throughput")
     worst: dict[str, float] = {}
     for name in results.settings.algorithms:
-        for operator in results.settings.operators:
+        for operator in operators_of(results):
             medians = [s.median for (o, a, n), s in curve.items() if (o, a) == (operator, name) and n >= 16]
             if medians:
                 worst[name] = max(worst.get(name, 0), max(medians) / min(medians))
@@ -221,10 +248,9 @@ def _bulk(results: Results) -> Claim:
 
 def _fiba(results: Results) -> Claim:
     """FiBA has the highest median, and a longest round below those that are linear in n."""
-    latency = results.latencies("latency")
     verdicts, figures = [], []
-    for operator in results.settings.operators:
-        found = {name: one for (of, name, _), one in latency.items() if of == operator}
+    for operator in operators_of(results):
+        found = _latencies(results, operator)
         if "Fiba" not in found or "TwoStacks" not in found:
             continue
         fiba, two = found["Fiba"], found["TwoStacks"]

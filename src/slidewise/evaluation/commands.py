@@ -14,9 +14,8 @@ from slidewise.evaluation.claims import Claim, claims_of
 from slidewise.evaluation.figures import draw_all
 from slidewise.evaluation.report import where, write_report
 from slidewise.evaluation.run import elapsed_since, run
-from slidewise.evaluation.settings import Settings, full, memory_of_machine, quick
+from slidewise.evaluation.settings import OTHERS, Settings, full, memory_of_machine, quick
 from slidewise.evaluation.summary import Results
-from slidewise.evaluation.windows import WITHOUT_A_COMPILED_FORM
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Options:
         if self.floats:
             settings = replace(settings, operators=(*settings.operators, "sum of floats"))
         if self.others:
-            settings = replace(settings, others=WITHOUT_A_COMPILED_FORM)
+            settings = replace(settings, others=OTHERS, operators=(*settings.operators, "max"))
         return settings
 
 
@@ -47,10 +46,12 @@ def bench_paper(options: Options, console: Console | None = None) -> list[Claim]
     return evaluate(options.out, options.settings(), options.resume, console or Console(highlight=False))
 
 
-def evaluate(folder: Path, settings: Settings, resume: bool, console: Console) -> list[Claim]:
+def evaluate(
+    folder: Path, settings: Settings, resume: bool, console: Console, processes: int | None = None
+) -> list[Claim]:
     """Run with these settings, and write the report."""
     began = perf_counter()
-    results = Results(run(folder, settings, resume, console))
+    results = Results(run(folder, settings, resume, console, processes))
     claims = claims_of(results)
     figures = draw_all(results, folder / "figures")
     report = write_report(folder, results, claims, figures)

@@ -19,6 +19,12 @@ COLOURS = {
     "DabaLite": "#2a6fdb",
     "FlatFit": "#3f9b5f",
     "Fiba": "#a05bb5",
+    "Recalc": "#8c7a5b",
+    "SubtractOnEvict": "#b8891a",
+    "FlatFat": "#c2417c",
+    "BInt": "#2e9ca6",
+    "Amta": "#7fae3c",
+    "SlickDeque": "#8b6fd6",
 }
 GREY = "#808a96"
 MARKS = ((50.0, "o"), (99.9, "v"), (99.99, "s"), (99.999, "^"))
@@ -28,30 +34,48 @@ SLIM = 90  # heights at which a violin's width is drawn
 def draw_all(results: Results, folder: Path) -> list[str]:
     """Write the figures that there are results for; their names without suffix."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = []
-    latency = results.latencies("latency")
-    for operator in results.settings.operators:
+    settings = results.settings
+    return _draw(results, folder, settings.algorithms, "") + _draw(results, folder, settings.beside, "others_")
+
+
+def _draw(results: Results, folder: Path, algorithms: tuple[str, ...], prefix: str) -> list[str]:
+    """The figures of these algorithms; those of `max`, which the paper does not have, are among the others' only."""
+    settings, names = results.settings, []
+    operators = [operator for operator in settings.operators if prefix or operator != "max"]
+    latency = {key: one for key, one in results.latencies("latency").items() if key[1] in algorithms}
+    for operator in operators:
         found = {name: one for (of, name, _), one in latency.items() if of == operator}
         if found:
-            n = results.settings.latency_n
-            title = f"{operator}: a round at n = {n:,}"
-            names.append(_violins(results, folder, "latency", operator, n, found, title))
-    for workload, short in (("throughput", "throughput"), ("fill and drain", "fill_and_drain")):
-        curve = results.speeds(workload)
-        for operator in results.settings.operators:
+            n = settings.latency_n
+            to, title = f"{prefix}latency_{_plain(operator)}", f"{operator}: a round at n = {n:,}"
+            names.append(_violins(results, folder, to, ("latency", operator, n), found, title))
+    for workload in ("throughput", "fill and drain"):
+        curve = {key: speed for key, speed in results.speeds(workload).items() if key[1] in algorithms}
+        for operator in operators:
             of = {key: speed for key, speed in curve.items() if key[0] == operator}
             if of:
-                names.append(_curves(folder, f"{short}_{_plain(operator)}", of, f"{operator}: {workload}", "n", 1))
-    events = results.speeds("events")
+                to = f"{prefix}{_plain(workload)}_{_plain(operator)}"
+                names.append(_curves(folder, to, of, algorithms, f"{operator}: {workload}", "n", 1))
+    events = {key: speed for key, speed in results.speeds("events").items() if key[1] in algorithms}
     if events:
-        names.append(_curves(folder, "events_throughput", events, "events by window", "window, seconds", 1e-6))
+        to = f"{prefix}events_throughput"
+        names.append(_curves(folder, to, events, algorithms, "events by window", "window, seconds", 1e-6))
     latency = results.latencies("events latency")
-    found = {name: one for (_, name, _), one in latency.items()}
+    found = {name: one for (_, name, _), one in latency.items() if name in algorithms}
     if found:
-        n = results.settings.events_latency
-        title = f"events: a window of {n / 6e7:g} minutes"
-        names.append(_violins(results, folder, "events latency", "relative_variation", n, found, title))
+        n = max(width for _, _, width in latency)
+        to, title = f"{prefix}events_latency", f"events: a window of {lasting(n)}"
+        names.append(_violins(results, folder, to, ("events latency", "relative_variation", n), found, title))
     return names
+
+
+def lasting(width: int) -> str:
+    """A window of time, given in microseconds, in words.
+
+    >>> lasting(600_000_000), lasting(10_000_000)
+    ('10 minutes', '10 seconds')
+    """
+    return f"{width / 6e7:g} minutes" if width > 60_000_000 else f"{width / 1e6:g} seconds"
 
 
 def _plain(name: str) -> str:
@@ -86,9 +110,12 @@ def _figure(folder: Path, name: str) -> Iterator[Any]:
     figure.savefig(folder / f"{name}.png", metadata={"Software": None})
 
 
-def _curves(folder: Path, name: str, curve: Curve, title: str, across: str, unit: float) -> str:
+def _curves(
+    folder: Path, name: str, curve: Curve, algorithms: tuple[str, ...], title: str, across: str, unit: float
+) -> str:
+    run = {algorithm for _, algorithm, _ in curve}
     with _figure(folder, name) as axis:
-        for algorithm in dict.fromkeys(key[1] for key in curve):
+        for algorithm in (one for one in algorithms if one in run):
             points = sorted((n * unit, speed) for (_, one, n), speed in curve.items() if one == algorithm)
             colour = COLOURS.get(algorithm, GREY)
             ns = [n for n, _ in points]
@@ -105,13 +132,12 @@ def _curves(folder: Path, name: str, curve: Curve, title: str, across: str, unit
 
 
 def _violins(
-    results: Results, folder: Path, workload: str, operator: str, n: int, found: dict[str, Latency], title: str
+    results: Results, folder: Path, name: str, what: tuple[str, str, int], found: dict[str, Latency], title: str
 ) -> str:
-    name = "events_latency" if workload == "events latency" else f"latency_{_plain(operator)}"
     with _figure(folder, name) as axis:
         for at, (algorithm, latency) in enumerate(found.items()):
             colour = COLOURS.get(algorithm, GREY)
-            heights, widths = shape(*results.histogram(workload, operator, n, algorithm))
+            heights, widths = shape(*results.histogram(*what, algorithm))
             axis.fill_betweenx(heights, at - widths, at + widths, color=colour, alpha=0.55, linewidth=0)
             axis.plot([at, at], [latency.least, latency.most], color=colour, lw=0.8)
             for end in (latency.least, latency.most):

@@ -12,8 +12,11 @@ from typing import Any
 
 from slidewise.kernels.cache import load_source
 from slidewise.kernels.compiled_fiba_source import fiba_source
+from slidewise.kernels.compiled_others import OTHERS
 from slidewise.kernels.compiled_source import STEPS, array_names, compiled_source
 from slidewise.kernels.layouts import Layout
+
+RINGS = STEPS | OTHERS  # all algorithms but Fiba
 
 STATIC = """
 def rounds(WINDOW, {x}, total, n, m, gaps, kept):
@@ -111,6 +114,8 @@ def loops_of(algorithm: str, operator: str, layout: Layout, dtype: str, min_arit
         if operator == "bloom"
         else f"from slidewise.kernels.algebra import forms\nlift, combine, lower = forms({operator!r}, {kinds!r})"
     )
+    if algorithm == "SubtractOnEvict":
+        said += "\nfrom slidewise.kernels.compiled_others import take_int_sum as inverse"
     text = _HEAD.format(operator=said) + body_of(algorithm, operator, layout, min_arity)
     return vars(load_source(f"paper_{algorithm}_{operator}_{dtype}", text))
 
@@ -122,8 +127,8 @@ def body_of(algorithm: str, operator: str, layout: Layout, min_arity: int = 4) -
         names = ("I", *(f"V{c}" for c in range(len(layout.fields))))
         body = fiba_source(layout, 1, min_arity, _fiba(loops, layout))
     else:
-        names = array_names(STEPS[algorithm], layout)
-        body = compiled_source(STEPS[algorithm], layout, 1, _ring(algorithm, loops, layout))
+        names = array_names(RINGS[algorithm], layout)
+        body = compiled_source(RINGS[algorithm], layout, 1, _ring(algorithm, loops, layout))
     states = {name for name in names if name[-1].isdigit()}
     views = [f"{'as_filters' if operator == 'bloom' and name in states else 'borrowed'}({name})" for name in names]
     entries = ""
@@ -140,7 +145,7 @@ def _answer(layout: Layout) -> str:
 
 
 def _ring(algorithm: str, loops: str, layout: Layout) -> str:
-    steps = STEPS[algorithm]
+    steps = RINGS[algorithm]
     begin = "\n".join(f"{name} = 0" for name in steps.pointers)
     begin += "".join(f"\n{name} = lift(x0[0])" for name in steps.partials)
     return _filled(

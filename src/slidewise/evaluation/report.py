@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from html import escape
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from slidewise.evaluation.applying import where_applied
 from slidewise.evaluation.claims import Claim, told
 from slidewise.evaluation.summary import PERCENTILES, Results
-from slidewise.evaluation.windows import WITHOUT_A_COMPILED_FORM
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #616e7c; --line: #d3d9e0; --page: #fff; }
@@ -19,6 +19,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 1180px;
   margin: 1.5em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 2em 0 .5em; } .sub { color: var(--soft); }
+h3 { font-size: 1em; margin: 1.5em 0 .5em; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr)); gap: 1em; }
 .figures img { width: 100%; height: auto; } .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .92em; } td, th { padding: .3em 1em .3em 0; text-align: left;
@@ -46,22 +47,18 @@ def page(folder: Path, results: Results, claims: Sequence[Claim], figures: Seque
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>The paper, run again</title>',
         f"<style>{STYLE}</style></head><body><h1>In-order sliding windows: the paper's experiments, run again</h1>",
-        f'<p class="sub">{escape(where(results))}</p>',
+        f'<p class="sub">{escape(where(results))}</p><p class="sub"><code>{escape(command(results))}</code></p>',
         "<h2>What the paper says, and what this run says of it</h2>",
         _table(("statement", "verdict", "figures"), [(c.statement, c.verdict, c.figures) for c in claims], verdict=1),
     ]
     for prefix, heading in HEADINGS.items():
-        shown = [name for name in figures if name.startswith(prefix)]
-        if shown:
-            parts += [
-                f"<h2>{heading}</h2>",
-                '<div class="figures">',
-                *(_image(folder, name) for name in shown),
-                "</div>",
-            ]
-        if prefix in ("latency", "events"):
-            rows = latency_rows(results, "latency" if prefix == "latency" else "events latency")
-            parts.append(_table(LATENCY_HEAD, rows))
+        parts += [f"<h2>{heading}</h2>", *_section(folder, results, figures, prefix, results.settings.algorithms)]
+    if results.settings.others:
+        parts += ["<h2>Other algorithms</h2>", f"<p>{escape(OTHERS_NOTE)}</p>"]
+        parts.append(_table(applied_head(results), where_applied(results.settings)))
+        for prefix, heading in HEADINGS.items():
+            shown = _section(folder, results, figures, prefix, results.settings.beside, "others_")
+            parts += [f"<h3>{heading}</h3>", *shown]
     parts += ["<h2>Counts, which no machine changes</h2>", _table(COUNT_HEAD, count_rows(results))]
     parts += ["<h2>How it was measured</h2>", *(f"<p>{escape(text)}</p>" for text in notes(results))]
     if results.skipped:
@@ -83,16 +80,79 @@ def where(results: Results) -> str:
     )
 
 
+def command(results: Results) -> str:
+    """What was typed to get these results."""
+    settings = results.settings
+    said = ["slidewise bench paper", *(["--quick"] if settings.name == "quick" else [])]
+    said += ["--floats"] if "sum of floats" in settings.operators else []
+    said += ["--others"] if settings.others else []
+    return " ".join([*said, *(["--data", Path(settings.data).name] if settings.data else [])])
+
+
+OTHERS_NOTE = (
+    "Algorithms that the paper did not run, or that serve some operators only, beside two of the paper's; max, an "
+    "operator that the paper did not run, is there for SlickDeque. What is not timed, and why:"
+)
+
+
+def applied_head(results: Results) -> tuple[str, ...]:
+    return ("algorithm", *results.settings.operators, "relative_variation")
+
+
+def _section(
+    folder: Path, results: Results, figures: Sequence[str], kind: str, algorithms: Sequence[str], prefix: str = ""
+) -> list[str]:
+    """Figures of one kind, and their table."""
+    shown = [_image(folder, name) for name in figures if name.startswith(prefix + kind)]
+    parts = ['<div class="figures">', *shown, "</div>"] if shown else ["<p>Not run.</p>"]
+    if kind in ("latency", "events"):
+        rows = latency_rows(results, "latency" if kind == "latency" else "events latency", algorithms)
+        parts.append(_table(LATENCY_HEAD, rows))
+    else:
+        parts.append(_table(*speeds(results, kind.replace("_", " "), algorithms)))
+    return parts
+
+
 LATENCY_HEAD = ("operator", "algorithm", "#least", *(f"#{p:g} %" for p in PERCENTILES), "#longest", "#longest in all")
 
 
-def latency_rows(results: Results, workload: str) -> list[tuple[str, ...]]:
+def latency_rows(results: Results, workload: str, algorithms: Sequence[str]) -> list[tuple[str, ...]]:
     """A line for each operator and algorithm."""
+    found = {(operator, name): one for (operator, name, _), one in results.latencies(workload).items()}
     rows: list[tuple[str, ...]] = []
-    for (operator, algorithm, _), one in results.latencies(workload).items():
+    for operator, name in _in_order(results, algorithms, found):
+        one = found[operator, name]
         times = (one.least, *one.percentiles, one.most, one.again)
-        rows.append((operator, algorithm, *(told(ns) for ns in times)))
+        rows.append((operator, name, *(told(ns) for ns in times)))
     return rows
+
+
+def speeds(results: Results, workload: str, algorithms: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Million rounds per second at some sizes: the head of a table, and a line for each operator and algorithm."""
+    curve = results.speeds(workload)
+    sizes = [n for n in (16, 1 << 14, 1 << 20, 1 << 22) if n in results.settings.sizes]
+
+    def cell(operator: str, algorithm: str, n: int) -> str:
+        speed = curve.get((operator, algorithm, n))
+        return f"{speed.per_second:.1f} ({1e3 / speed.most:.1f} to {1e3 / speed.least:.1f})" if speed else ""
+
+    pairs = _in_order(results, algorithms, {key[:2] for key in curve})
+    return (
+        ("operator", "algorithm", *(f"#n = {n:,}" for n in sizes)),
+        [(*pair, *(cell(*pair, n) for n in sizes)) for pair in pairs],
+    )
+
+
+def _in_order(results: Results, algorithms: Sequence[str], there: Container[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Pairs of operator and algorithm in the order of the settings; `max` is for those that stand beside the others."""
+    paper = tuple(algorithms) == results.settings.algorithms
+    operators = [name for name in results.settings.operators if not (paper and name == "max")]
+    return [
+        (operator, name)
+        for operator in (*operators, "relative_variation")
+        for name in algorithms
+        if (operator, name) in there
+    ]
 
 
 COUNT_HEAD = (
@@ -153,7 +213,27 @@ def notes(results: Results) -> list[str]:
             f"Events: {results.source['source']}, of which {results.source['dropped']:,} came after a newer one and "
             f"were dropped; {results.source['events']:,} were left."
         )
-    found.append(f"Without a compiled form, and so without times: {', '.join(WITHOUT_A_COMPILED_FORM)}.")
+    return [*found, *_durations(results)]
+
+
+def _durations(results: Results) -> list[str]:
+    """How long it took to compile, and to run."""
+    found = []
+    new = [row for row in results.compiled if row["compiled"]]
+    if results.compiled:
+        pairs = len(results.compiled)
+        said = f"Compiled: of {pairs} pairs of algorithm and operator {len(new)} before the first experiment"
+        if new:
+            longest = max(new, key=lambda row: float(row["seconds"]))
+            work = sum(row["seconds"] for row in new)
+            seconds, processes = results.compiling["seconds"], results.compiling["processes"]
+            said += (
+                f", in {seconds:.0f} s by {processes} process{'es' if processes > 1 else ''} ({work:.0f} s of work; "
+                f"{longest['algorithm']} for {longest['operator']} took longest, {longest['seconds']:.0f} s)"
+            )
+        found.append(f"{said}; the rest was found on disk.")
+    took = sum(results.seconds.values())
+    found.append(f"The {len(results.seconds)} experiments took {took / 60:.1f} minutes, after that.")
     return found
 
 

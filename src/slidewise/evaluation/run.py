@@ -1,7 +1,8 @@
-"""Run what is not done yet, with a bar, after saying how long it will take."""
+"""Compile, say how long it will take, and run what is not done yet, with a bar."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from time import perf_counter
 
@@ -9,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from slidewise.evaluation import windows
+from slidewise.evaluation.applying import RECALC_MOST
+from slidewise.evaluation.compiling import compile_all
 from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Store
 from slidewise.evaluation.tasks import Task, Tasks
@@ -16,8 +19,11 @@ from slidewise.evaluation.tasks import Task, Tasks
 TRIAL = 2_000  # rounds by which the estimate is made
 
 
-def run(folder: Path, settings: Settings, resume: bool, console: Console) -> Store:
-    """Run the experiments that the folder does not have, each one kept as soon as it is whole."""
+def run(folder: Path, settings: Settings, resume: bool, console: Console, processes: int | None = None) -> Store:
+    """Run the experiments that the folder does not have, each one kept as soon as it is whole.
+
+    Loops are compiled in so many processes, by default as many as there are cores; experiments run in this one alone.
+    """
     store = Store(folder, settings, resume)
     tasks = Tasks(settings)
     todo = [task for task in tasks if not store.has(task.name)]
@@ -27,13 +33,14 @@ def run(folder: Path, settings: Settings, resume: bool, console: Console) -> Sto
     if not todo:
         return store
     with _progress(console) as progress:
-        costs = _costs(todo, tasks, progress)
+        costs = _costs(todo, tasks, store, progress, processes or os.cpu_count() or 1)
         seconds = [_estimate(task, costs) for task in todo]
         console.print(f"{len(todo)} to do, about {_told(sum(seconds))}; stop at any time, and go on with --resume")
         bar = progress.add_task("", total=max(sum(seconds), 1e-9))
         for task, cost in zip(todo, seconds, strict=True):
             progress.update(bar, description=task.name)
-            store.save(task.name, task.run())
+            began = perf_counter()
+            store.save(task.name, task.run(), perf_counter() - began)
             progress.advance(bar, cost)
     return store
 
@@ -43,17 +50,17 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
-def _costs(todo: list[Task], tasks: Tasks, progress: Progress) -> dict[tuple[str, str], float]:
-    """Nanoseconds of a round, from a short trial of each algorithm and operator, which also compiles its loops."""
+def _costs(
+    todo: list[Task], tasks: Tasks, store: Store, progress: Progress, processes: int
+) -> dict[tuple[str, str], float]:
+    """Nanoseconds of a round, from a short trial of each algorithm and operator, once its loops are compiled."""
     wanted = list(dict.fromkeys((algorithm, operator) for task in todo for algorithm, operator, _ in task.work))
     bar = progress.add_task("compile", total=len(wanted))
-    costs = {}
-    for algorithm, operator in wanted:
-        progress.update(bar, description=f"compile {algorithm}, {operator}")
-        costs[algorithm, operator] = _trial(tasks, algorithm, operator)
-        progress.advance(bar)
+    compiled = compile_all(wanted, processes, lambda said: progress.update(bar, description=said, advance=1))
+    if wanted and not store.has("compiling"):
+        store.save("compiling", compiled)
     progress.remove_task(bar)
-    return costs
+    return {(algorithm, operator): _trial(tasks, algorithm, operator) for algorithm, operator in wanted}
 
 
 def _trial(tasks: Tasks, algorithm: str, operator: str) -> float:
@@ -63,8 +70,8 @@ def _trial(tasks: Tasks, algorithm: str, operator: str) -> float:
         end = min(stream.start(width) + TRIAL, len(stream.times))
         return float(tasks.clock.ns(windows.events(algorithm, stream, width, end).ticks)) / TRIAL
     values = windows.values_of(operator, tasks.settings.seed)
-    windows.fill_and_drain(algorithm, operator, values, 512, TRIAL)
-    return float(tasks.clock.ns(windows.rounds(algorithm, operator, values, 512, TRIAL).ticks)) / TRIAL
+    n = RECALC_MOST if algorithm == "Recalc" else 512
+    return float(tasks.clock.ns(windows.rounds(algorithm, operator, values, n, TRIAL).ticks)) / TRIAL
 
 
 def _estimate(task: Task, costs: dict[tuple[str, str], float]) -> float:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ALGORITHMS = ("TwoStacks", "TwoStacksLite", "Daba", "DabaLite", "FlatFit", "Fiba")
+OTHERS = ("Recalc", "SubtractOnEvict", "FlatFat", "BInt", "Amta", "SlickDeque")
+REFERENCES = ("TwoStacksLite", "DabaLite")  # stand beside the others
 SECOND = 1_000_000
 WIDTHS = (10_000, 100_000, SECOND, 10 * SECOND, 60 * SECOND, 600 * SECOND, 3_600 * SECOND, 21_600 * SECOND)
 GIB = 1 << 30
@@ -21,7 +23,7 @@ class Settings:
     seed: int = 2021
     repetitions: int = 5
     algorithms: tuple[str, ...] = ALGORITHMS
-    others: tuple[str, ...] = ()  # algorithms without a compiled form, of which only calls are counted
+    others: tuple[str, ...] = ()  # which are no part of the paper's experiments
     operators: tuple[str, ...] = ("sum", "geomean", "bloom")
     latency_n: int = 1 << 14
     latency_rounds: int = 10_000_000
@@ -38,6 +40,16 @@ class Settings:
     count_rounds: int = 1 << 21  # at the larger size of `growth`
     noise_rounds: int = 20_000_000
 
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """The paper's algorithms and the others."""
+        return (*self.algorithms, *self.others)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The others, and what they are compared with."""
+        return (*(name for name in REFERENCES if name in self.algorithms), *self.others) if self.others else ()
+
     def rounds_at(self, operator: str, n: int) -> int:
         """Rounds of a run: whole turns of n, and two at least, so that every rare step is in it in its due share."""
         return max(-(-self.rounds[operator] // n), 2) * n
@@ -49,18 +61,18 @@ class Settings:
 
 def full(memory: int) -> Settings:
     """The paper's sizes: 10 million rounds of latency in each repetition, 200 million of throughput in all five."""
-    rounds = {"sum": 40_000_000, "sum of floats": 40_000_000, "geomean": 40_000_000, "bloom": 40_000_000}
+    rounds = dict.fromkeys(("sum", "sum of floats", "geomean", "bloom", "max"), 40_000_000)
     return Settings("full", rounds=rounds, memory=memory)
 
 
 def quick(memory: int) -> Settings:
-    """Five minutes on two cores, once all is compiled."""
+    """Five minutes on two cores, compiling included."""
     return Settings(
         "quick",
         repetitions=3,
         latency_rounds=1_000_000,
         growth_rounds=2 << 20,
-        rounds={"sum": 1_000_000, "sum of floats": 1_000_000, "geomean": 200_000, "bloom": 50_000},
+        rounds={"sum": 1_000_000, "sum of floats": 1_000_000, "geomean": 200_000, "bloom": 50_000, "max": 1_000_000},
         sizes=tuple(1 << power for power in range(0, 23, 2)),
         memory=min(memory, GIB // 8),
         events=2_000_000,

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -48,6 +49,18 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def settings_in(folder: Path) -> Settings:
+    """The settings that a run in this folder was begun with."""
+    note = folder / "raw" / "settings.json"
+    try:
+        said: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))["settings"]
+    except (OSError, ValueError, KeyError) as error:
+        raise SlidewiseError(f"{folder} has no results of `slidewise bench paper`: {note}: {error}") from error
+    for name, value in said.items():
+        said[name] = tuple(value) if isinstance(value, list) else value
+    return Settings(**said)
+
+
 class Store:
     """The folder of a run."""
 
@@ -70,13 +83,13 @@ class Store:
                     "options, or another --out"
                 )
         self.raw.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps({"digest": settings.digest(), "name": settings.name}), encoding="utf-8")
+        note.write_text(json.dumps({"digest": settings.digest(), "settings": asdict(settings)}), encoding="utf-8")
 
     def has(self, task: str) -> bool:
         return (self.raw / _plain(task)).is_dir()
 
-    def save(self, task: str, tables: Tables) -> None:
-        """Write an experiment's tables; a run that is stopped meanwhile leaves nothing that counts."""
+    def save(self, task: str, tables: Tables, seconds: float = 0.0) -> None:
+        """Write an experiment's tables, and how long it took; a run that is stopped meanwhile leaves nothing."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -85,6 +98,7 @@ class Store:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         said = {**machine(), "task": task, "seed": str(self.settings.seed), "settings": self.settings.digest()}
+        said["seconds"] = f"{seconds:.3f}"
         for name, rows in tables.items():
             if rows:
                 table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
@@ -99,6 +113,16 @@ class Store:
         for path in sorted(self.raw.glob(f"[!.]*/{table}.parquet")):
             rows += parquet.ParquetFile(path).read().to_pylist()
         return rows
+
+    def seconds(self) -> dict[str, float]:
+        """How long each experiment took."""
+        from pyarrow import parquet
+
+        found = {}
+        for path in sorted(self.raw.glob("[!.]*/*.parquet")):
+            said = parquet.read_schema(path).metadata or {}
+            found[said.get(b"task", b"").decode()] = float(said.get(b"seconds", b"0"))
+        return found
 
     def machine(self) -> dict[str, str]:
         """What was written beside the first experiment that is there; this machine where there is none."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.evaluation import windows
+from slidewise.evaluation.applying import applies, growth_sizes
 from slidewise.evaluation.clock import Clock, calibrate, measure_noise
 from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import Events, make_events, read_events
@@ -20,6 +21,7 @@ from slidewise.evaluation.windows import Timing
 
 BEST = -1  # stands for a repetition: of each round the shortest of all repetitions
 MOST_COUNTED = 2_000_000  # rounds of events whose calls are counted
+SHORT = 1 << 16  # ticks
 WORST = 50  # rounds of a latency experiment that are kept one by one
 
 
@@ -47,6 +49,15 @@ class Tasks:
         s = self.settings
         return read_events(Path(s.data), s.events) if s.data else make_events(s.events, s.seed)
 
+    @cached_property
+    def latency_width(self) -> int | None:
+        """The window of the latency over events: the longest of the experiments that half of them last, if need be."""
+        s, stream = self.settings, self.events
+        lasts = int(stream.times[-1] - stream.times[0])
+        if lasts > s.events_latency:
+            return s.events_latency
+        return max((width for width in s.widths if 2 * width <= lasts and width < s.events_latency), default=None)
+
     def __iter__(self) -> Iterator[Task]:
         s = self.settings
         yield Task("counts", (), self._counts)
@@ -54,8 +65,9 @@ class Tasks:
         yield Task("allocations", (), self._allocations)
         for operator in s.operators:
             yield self._latency(operator, s.latency_n, s.latency_rounds, "latency")
-        for n in s.growth:
-            yield self._latency(s.operators[0], n, s.growth_rounds, "growth")
+        for operator in s.operators:
+            for n in growth_sizes(s, operator):
+                yield self._latency(operator, n, s.growth_rounds, "growth")
         for workload in ("throughput", "fill and drain"):
             for operator in s.operators:
                 for n in s.sizes:
@@ -64,18 +76,21 @@ class Tasks:
             yield self._over_time(width)
         yield self._events_latency()
 
-    def _turns(self) -> Iterator[tuple[int, str]]:
+    def _names(self, operator: str, n: int = 1) -> tuple[str, ...]:
+        """The algorithms that are run for an operator and a window of n rows."""
+        names = self.settings.beside if operator == "max" else self.settings.everyone
+        return tuple(name for name in names if applies(name, operator, n))
+
+    def _turns(self, operator: str, n: int) -> Iterator[tuple[int, str]]:
         """Every repetition of every algorithm; each repetition begins with another algorithm."""
-        names = self.settings.algorithms
+        names = self._names(operator, n)
         for repetition in range(self.settings.repetitions):
             at = repetition % len(names)
             for algorithm in names[at:] + names[:at]:
                 yield repetition, algorithm
 
-    def _work(self, operator: str, rounds: int) -> tuple[tuple[str, str, int], ...]:
-        return tuple(
-            (algorithm, operator, rounds * self.settings.repetitions) for algorithm in self.settings.algorithms
-        )
+    def _work(self, operator: str, n: int, rounds: int) -> tuple[tuple[str, str, int], ...]:
+        return tuple((name, operator, rounds * self.settings.repetitions) for name in self._names(operator, n))
 
     def _fits(self, algorithm: str, operator: str, n: int, tables: Tables, said: dict[str, Any]) -> bool:
         size = windows.window_bytes(algorithm, operator, n)
@@ -110,13 +125,13 @@ class Tasks:
             values = windows.values_of(operator, self.settings.seed)
             said = {"workload": workload, "operator": operator, "n": n}
             tables: Tables = {"timings": [], "skipped": []}
-            for repetition, algorithm in self._turns():
+            for repetition, algorithm in self._turns(operator, n):
                 if self._fits(algorithm, operator, n, tables, said):
                     timing = loop(algorithm, operator, values, n, rounds)
                     tables["timings"].append(self._row(said, algorithm, repetition, rounds, timing))
             return tables
 
-        return Task(f"{workload} {operator} n={n}", self._work(operator, rounds + n), run)
+        return Task(f"{workload} {operator} n={n}", self._work(operator, n, rounds + n), run)
 
     def _latency(self, operator: str, n: int, rounds: int, workload: str) -> Task:
         def run() -> Tables:
@@ -126,9 +141,9 @@ class Tasks:
             def once(algorithm: str, gaps: Any, _gone: Any) -> Timing:
                 return windows.rounds(algorithm, operator, values, n, rounds, gaps)
 
-            return self._each_round(said, rounds, once)
+            return self._each_round(said, n, rounds, once)
 
-        return Task(f"{workload} {operator} n={n}", self._work(operator, rounds + n), run)
+        return Task(f"{workload} {operator} n={n}", self._work(operator, n, rounds + n), run)
 
     def _over_time(self, width: int) -> Task:
         operator = "relative_variation"
@@ -141,41 +156,49 @@ class Tasks:
             rounds = end - stream.start(width)
             if rounds < 1:
                 return {"skipped": [{**said, "algorithm": "all", "why": "no event is older than the window is long"}]}
-            for repetition, algorithm in self._turns():
-                if self._fits(algorithm, operator, stream.most(width) + 1, tables, said):
+            most = stream.most(width)
+            for repetition, algorithm in self._turns(operator, most):
+                if self._fits(algorithm, operator, most + 1, tables, said):
                     timing = windows.events(algorithm, stream, width, end)
                     row = self._row(said, algorithm, repetition, rounds, timing)
-                    tables["timings"].append(row | {"most": stream.most(width)})
+                    tables["timings"].append(row | {"most": most})
             return tables
 
-        return Task(f"events {width / 1e6:g}s", self._work(operator, self.settings.events), run)
+        return Task(f"events {width / 1e6:g}s", self._work(operator, width // 10_000, self.settings.events), run)
 
     def _events_latency(self) -> Task:
-        operator, width = "relative_variation", self.settings.events_latency
+        operator, wanted = "relative_variation", self.settings.events_latency
 
         def run() -> Tables:
-            stream = self.events
+            stream, width = self.events, self.latency_width
+            skipped: Rows = []
+            if width != wanted:
+                why = "the events do not last longer" + (f"; {width / 1e6:g} s instead" if width else "")
+                of = {"workload": "events latency", "operator": operator, "n": wanted}
+                skipped.append({**of, "algorithm": "all", "why": why})
+            if width is None:
+                return {"skipped": skipped}
             said = {"workload": "events latency", "operator": operator, "n": width}
             end = len(stream.times)
             rounds = end - stream.start(width)
-            if rounds < 1:
-                return {"skipped": [{**said, "algorithm": "all", "why": "no event is older than the window is long"}]}
             source = {"source": stream.source, "events": end, "dropped": stream.dropped}
 
             def once(algorithm: str, gaps: Any, gone: Any) -> Timing:
                 return windows.events(algorithm, stream, width, end, gaps, gone)
 
-            return {"source": [source], **self._each_round(said, rounds, once)}
+            return {"source": [source], "skipped": skipped, **self._each_round(said, stream.most(width), rounds, once)}
 
-        return Task("events latency", self._work(operator, self.settings.events), run)
+        return Task("events latency", self._work(operator, wanted // 10_000, self.settings.events), run)
 
-    def _each_round(self, said: dict[str, Any], rounds: int, once: Callable[[str, Any, Any], Timing]) -> Tables:
+    def _each_round(
+        self, said: dict[str, Any], rows: int, rounds: int, once: Callable[[str, Any, Any], Timing]
+    ) -> Tables:
         """Time every round; keep how often each number of ticks was seen, and the worst rounds one by one."""
         noise = asdict(measure_noise(self.clock, self.settings.noise_rounds))
         tables: Tables = {"timings": [], "ticks": [], "worst": [], "noise": [{**said, **noise}]}
         best: dict[str, Any] = {}
         gaps, gone = np.ones(rounds, np.int64), np.ones(rounds, np.int64)
-        for repetition, algorithm in self._turns():
+        for repetition, algorithm in self._turns(said["operator"], rows):
             timing = once(algorithm, gaps, gone)
             row = self._row(said, algorithm, repetition, rounds, timing)
             tables["timings"].append(row)
@@ -183,7 +206,7 @@ class Tasks:
             best[algorithm] = np.minimum(best[algorithm], gaps) if algorithm in best else gaps.copy()
         for algorithm, ticks in best.items():
             tables["ticks"] += _histogram({**said, "algorithm": algorithm, "repetition": BEST}, ticks)
-            for at in np.argsort(ticks)[-WORST:][::-1].tolist():
+            for at in _longest(ticks):
                 row = {**said, "algorithm": algorithm, "round": at, "ns": float(self.clock.ns(ticks[at]))}
                 before = float(self.clock.ns(ticks[at - 1])) if at else None
                 left = int(gone[at]) if said["workload"] == "events latency" else 1
@@ -197,7 +220,7 @@ class Tasks:
         values = windows.values_of("sum", s.seed)
         rows: Rows = []
         runs = [("static", s.count_n, 4 * s.count_n), ("fill and drain", s.count_n, 4 * s.count_n)]
-        for algorithm in (*s.algorithms, *s.others):
+        for algorithm in s.everyone:
             for workload, n, rounds in (*runs, ("static", s.growth[0], 4 * s.growth[0]), ("static", s.growth[1], 0)):
                 if algorithm == "Recalc" and n > s.count_n:
                     continue  # n calls a round, by its definition
@@ -209,7 +232,9 @@ class Tasks:
     def _event_counts(self) -> Tables:
         """The calls over the first events of the experiment of latency."""
         s, stream = self.settings, self.events
-        width = s.events_latency
+        width = self.latency_width
+        if width is None:
+            return {"counts": []}
         rounds = min(10 * s.count_rounds, MOST_COUNTED)
         end = stream.start(width) + rounds
         rows: Rows = []
@@ -223,12 +248,24 @@ class Tasks:
         rows: Rows = []
         for operator in self.settings.operators:
             values = windows.values_of(operator, self.settings.seed)
-            for algorithm in self.settings.algorithms:
+            for algorithm in self._names(operator):
                 few, many = (windows.rounds(algorithm, operator, values, 64, m).allocations for m in (64, 64 * 64))
                 rows.append({"operator": operator, "algorithm": algorithm, "few": few, "many": many})
         return {"allocations": rows, "clock": [asdict(self.clock)]}
 
 
+def _longest(ticks: Any) -> list[int]:
+    """The rounds that took longest, the longest first."""
+    some = np.argpartition(ticks, -min(WORST, len(ticks)))[-WORST:]
+    found: list[int] = some[np.argsort(ticks[some])][::-1].tolist()
+    return found
+
+
 def _histogram(said: dict[str, Any], gaps: Any) -> Rows:
-    ticks, seen = np.unique(gaps, return_counts=True)
-    return [{**said, "ticks": t, "rounds": c} for t, c in zip(ticks.tolist(), seen.tolist(), strict=True)]
+    """How often each number of ticks was seen: counted up to SHORT, and sorted above, where there are few."""
+    short = (gaps >= 0) & (gaps < SHORT)
+    often = np.bincount(gaps[short])
+    ticks, seen = np.unique(gaps[~short], return_counts=True)
+    few = np.flatnonzero(often)
+    pairs = [*zip(few.tolist(), often[few].tolist(), strict=True), *zip(ticks.tolist(), seen.tolist(), strict=True)]
+    return [{**said, "ticks": t, "rounds": c} for t, c in pairs]

@@ -14,19 +14,20 @@ import numpy as np
 import slidewise as sw
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation.events import Events
-from slidewise.evaluation.loops import loops_of
+from slidewise.evaluation.loops import RINGS, loops_of
 from slidewise.kernels.compiled_fiba import CompiledFiba
-from slidewise.kernels.compiled_source import STEPS, Steps
+from slidewise.kernels.compiled_others import slots
+from slidewise.kernels.compiled_source import Steps
 from slidewise.kernels.compiled_window import Program
 from slidewise.kernels.layouts import Layout, builtin_layout
 
-WITHOUT_A_COMPILED_FORM = ("Recalc", "SubtractOnEvict", "FlatFat", "BInt", "Amta", "SlickDeque")
 # An operator's name in the tables, its name in the library, and the type of its input.
 OPERATORS = {
     "sum": ("sum", "int64"),
     "sum of floats": ("sum", "float64"),
     "geomean": ("geomean", "float64"),
     "bloom": ("bloom", "int64"),
+    "max": ("max", "int64"),
     "relative_variation": ("relative_variation", "int64"),
 }
 MIN_ARITY = 4
@@ -59,18 +60,23 @@ def state_bytes(operator: str) -> int:
 
 def window_bytes(algorithm: str, operator: str, n: int) -> int:
     """About how many bytes an algorithm's arrays take for n rows."""
-    rows = 1 << max(n - 1, 7).bit_length()
     if algorithm == "Fiba":
         nodes = max(n, 8) // (MIN_ARITY - 1) + 4
         return nodes * (8 * (4 * MIN_ARITY + 5) + state_bytes(operator) * (2 * MIN_ARITY + 1))
-    steps = STEPS[algorithm]
-    return rows * (len(steps.rings) * state_bytes(operator) + 8 * len(steps.positions))
+    steps = RINGS[algorithm]
+    return slots(algorithm, n) * (len(steps.rings) * state_bytes(operator) + 8 * len(steps.positions))
 
 
 @cache
 def _loops(algorithm: str, operator: str) -> dict[str, Any]:
     name, dtype = OPERATORS[operator]
     return loops_of(algorithm, name, layout_of(operator), dtype, MIN_ARITY)
+
+
+def compiled_anew(algorithm: str, operator: str) -> bool:
+    """Whether a loop that was run in this process was compiled in it, and not found on disk."""
+    entries = (loop for name, loop in _loops(algorithm, operator).items() if name.startswith("run_"))
+    return any(loop.signatures and not loop.stats.cache_hits for loop in entries)
 
 
 def values_of(operator: str, seed: int, count: int = 1 << 16) -> Any:
@@ -92,8 +98,8 @@ def _arrays(algorithm: str, operator: str, n: int) -> list[Any]:
         for at, array in enumerate(arrays):
             arrays[at] = array.copy()
     else:
-        steps = STEPS[algorithm]
-        capacity = 1 << max(n - 1, 7).bit_length()
+        steps = RINGS[algorithm]
+        capacity = slots(algorithm, n)
         arrays = [np.empty(capacity, field) for _ in steps.rings for field in layout.fields]
         arrays += [np.empty(capacity, np.int64) for _ in steps.positions]
         for array in arrays:

@@ -20,6 +20,19 @@ def _middles(x: Any, parts: int, out: Any) -> None:
         out[i] = _middle(_bucket(np.float64(x[i]), parts), parts)
 
 
+@cached_jit
+def _numbers(x: Any, parts: int, out: Any) -> None:
+    for i in range(len(x)):
+        out[i] = _bucket(np.float64(x[i]), parts)
+
+
+def bucket_numbers(x: Any, parts: int) -> Any:
+    """The number of each value's bucket."""
+    out = np.empty(len(x), np.int64)
+    _numbers(x, parts, out)
+    return out
+
+
 def middles(x: Any, parts: int) -> Any:
     """The middle of each value's bucket; NaN and infinities stay."""
     out = np.empty(len(x), np.float64)

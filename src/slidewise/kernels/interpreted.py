@@ -33,12 +33,12 @@ def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answ
             window.evict_many(s - start)
             start = s
         answers[i] = window.query()
+    return as_answers(answers)
+
+
+def as_answers(answers: Any) -> Answers:
+    """An array of objects as answers: numbers and bools as arrays of their type, anything else as objects."""
     valid = np.array([value is not None for value in answers], np.bool_)
-    return _typed(answers, valid)
-
-
-def _typed(answers: Any, valid: Any) -> Answers:
-    """Numbers and bools as arrays of their type, anything else as objects."""
     kinds = {type(value) for value, ok in zip(answers, valid, strict=True) if ok}
     ok = None if valid.all() else valid
     for kind, dtype, fill in ((bool, np.bool_, False), (int, np.int64, 0), (float, np.float64, 0.0)):

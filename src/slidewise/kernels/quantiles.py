@@ -26,13 +26,15 @@ from slidewise.kernels.bits import (
     previous_word,
     select,
 )
+from slidewise.kernels.bounds import longest
 from slidewise.kernels.jit import cached_jit, jit
+from slidewise.kernels.threads import share_out
 
 LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT = range(5)
 _COMPUTED = (LINEAR, MIDPOINT)
 METHODS = {"linear": LINEAR, "lower": LOWER, "higher": HIGHER, "nearest": NEAREST, "midpoint": MIDPOINT}
 
-FEWEST = 16_384  # rows of a segment, at least
+FEWEST = 32_768  # rows of a segment, at least
 FEW_RUNS = 64  # runs of this length are merged, shorter ones sorted
 WINDOWS = 4  # how many windows long a segment is
 _SIGN = np.uint64(1 << 63)
@@ -48,6 +50,19 @@ def quantiles(x: Any, starts: Any, ends: Any, asked: list[tuple[float, str]]) ->
     m = len(starts)
     methods = [METHODS[interpolation] for _, interpolation in asked]
     found = [np.zeros(m, np.float64 if method in _COMPUTED else x.dtype) for method in methods]
+
+    def work(a: int, b: int) -> None:
+        _quantiles(x, starts[a:b], ends[a:b], [q for q, _ in asked], methods, [one[a:b] for one in found])
+
+    # A part's first window is sorted anew, which must not count beside the part's own rows.
+    longest_one = int(longest(starts, ends)) if m else 0
+    share_out(m, len(x) // max(FEWEST, WINDOWS * longest_one), work)
+    return found
+
+
+def _quantiles(x: Any, starts: Any, ends: Any, asked: list[float], methods: list[int], found: list[Any]) -> None:
+    """The same for a part of the windows, by one thread."""
+    m = len(starts)
     room = _Room(0)
     i = 0
     while True:
@@ -63,14 +78,13 @@ def quantiles(x: Any, starts: Any, ends: Any, asked: list[tuple[float, str]]) ->
             packed.sort(kind="stable" if falls < size // FEW_RUNS else None)
         _settle(part, packed, width, shift, ranks)
         at = places(size)
-        for (q, _), method, answers in zip(asked, methods, found, strict=True):
+        for q, method, answers in zip(asked, methods, found, strict=True):
             room.bits[: at[-1]] = 0
             ordered = size - nans
             after = _slide(
                 part, packed, width, ordered, ranks, starts, ends, i, low, room.bits, at, q, method, SELECTED, answers
             )
         i = after
-    return found
 
 
 class _Room:

@@ -12,6 +12,7 @@ import numpy as np
 
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.passes import Passes, passes, run_pass
+from slidewise.kernels.spanning_objects import SpanningObjects, spanning_objects
 from slidewise.operators.operator import Operator
 
 Array = Any
@@ -152,7 +153,7 @@ class Spanning:
         run_pass(self._op, self._passes[name], arguments)
 
 
-def spanning(op: Operator, dtypes: tuple[str, ...]) -> Spanning | None:
-    """The operator's passes for inputs of these types; None where its states are not a few numbers."""
+def spanning(op: Operator, dtypes: tuple[str, ...]) -> Spanning | SpanningObjects | None:
+    """The operator's passes for inputs of these types; None where its states have no bounded size or are unknown."""
     found = passes("spanning", _PASSES, op, dtypes)
-    return None if found is None else Spanning(op, found)
+    return spanning_objects(op, dtypes) if found is None else Spanning(op, found)

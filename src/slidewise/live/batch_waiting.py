@@ -32,7 +32,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
         raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
     incoming = Incoming(live, frame)
     waiting.check(incoming.kind if incoming.count else None)
-    late, newest = _late(live, waiting, incoming)
+    late, newest = late_rows(live, waiting, incoming)
     kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     through = None
     if live.callback is None and kept.count >= max(_FEW, len(waiting) // _WAITING_PER_EVENT):
@@ -59,7 +59,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
     return table
 
 
-def _late(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
+def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
     """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
     newest, times = live.newest, incoming.times
     late = np.zeros(incoming.count, np.bool_)
@@ -91,16 +91,8 @@ def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
 def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
     import pyarrow as pa
 
-    table = incoming.frame.arrow()
+    table = joined_rows(waiting, incoming.frame.arrow())
     if len(waiting):
-        rows = [event.row for event in waiting]
-        try:
-            before = pa.Table.from_pylist(rows, schema=table.schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise CannotJoinError from error
-        if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
-            raise CannotJoinError
-        table = pa.concat_tables([before, table])
         incoming = Incoming(live, frame_of(table))
     if incoming.times.dtype == object:
         raise CannotJoinError
@@ -124,6 +116,22 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
             waiting.add(event)
 
     return result, commit_all
+
+
+def joined_rows(waiting: Waiting, table: Any) -> Any:
+    """The events that wait, and the rows of a table behind them."""
+    import pyarrow as pa
+
+    if not len(waiting):
+        return table
+    rows = [event.row for event in waiting]
+    try:
+        before = pa.Table.from_pylist(rows, schema=table.schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CannotJoinError from error
+    if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
+        raise CannotJoinError
+    return pa.concat_tables([before, table])
 
 
 def _order(live: Live, incoming: Incoming) -> Array:

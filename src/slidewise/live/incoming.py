@@ -13,7 +13,7 @@ from slidewise.kernels.jit import cached_jit
 from slidewise.kernels.series import Column, read
 from slidewise.live.clock import NAIVE, NUMBER, ZONED
 from slidewise.live.keys import canonical
-from slidewise.live.live import Live, Track
+from slidewise.live.live import Live
 from slidewise.tables.arrange import as_arrow, key_codes
 from slidewise.tables.evaluate import arrow_type, time_column
 
@@ -41,7 +41,7 @@ class Incoming:
             codes = np.zeros(self.count, np.int64)
         _, first, self.codes = np.unique(codes, return_index=True, return_inverse=True)
         self.keys = self._keys_at(first)
-        self.tracks = [live.tracks.get(key) or Track(live.specs) for key in self.keys]
+        self.tracks: list[Any] = [live.tracks.get(key) or live.new_track() for key in self.keys]
 
     def column(self, name: str) -> Column:
         if name not in self._columns:

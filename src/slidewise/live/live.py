@@ -61,7 +61,7 @@ class Live:
         self.specs = specs_of(definition, spikes)
         share(self.specs, shared_windows(definition) if spikes else [])
         self._names = [one.name for spec in self.specs for one in spec.members]
-        self._ordered = any(map(order_matters, definition.columns.values()))
+        self.ordered = any(map(order_matters, definition.columns.values()))
         self._shuffled = self._names != list(definition.columns)
         self._readers, self._reads = readers_of(self.specs)
         self.clock = Clock(definition)
@@ -73,6 +73,10 @@ class Live:
         self.ready: list[dict[str, Any]] = []
         self.callback = answered
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
+
+    def new_track(self) -> Any:
+        """What is kept of a key that has had no events."""
+        return Track(self.specs)
 
     def push(self, row: Mapping[str, Any]) -> Any:
         """Take in one event, a dict of its columns.
@@ -197,7 +201,7 @@ class Live:
 
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
         key, time = peers[0].key, peers[0].time
-        if self._ordered and len(peers) > 1:
+        if self.ordered and len(peers) > 1:
             peers = in_order(peers)
         track = self.tracks.get(key) or Track(self.specs)
         found = []
@@ -251,6 +255,10 @@ class Live:
         from slidewise.live.batch import push_many
 
         return push_many(self, table)
+
+    def advance(self, to: Any) -> list[dict[str, Any]]:
+        """The beats of all keys up to a moment, in a definition with `every=`."""
+        raise SlidewiseError(f"advance is for definitions with every=, whose beats it gives up to {to!r}")
 
     def forget(self, before: Any) -> int:
         """Drop the keys whose newest time lies before this one; how many they were. Their next event starts anew."""

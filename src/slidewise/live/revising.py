@@ -113,7 +113,7 @@ class Revising(Live):
 
     def place(self, event: Event) -> tuple[Any, ...]:
         """Where an event belongs among those of its key."""
-        return (event.time, event.order, event.number) if self._ordered else (event.time, event.number)
+        return (event.time, event.order, event.number) if self.ordered else (event.time, event.number)
 
     def push_many(self, table: Any) -> Any:
         """Take in a table of events, in its order: its rows with their aggregates, and then the earlier events whose

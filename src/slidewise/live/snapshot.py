@@ -10,8 +10,8 @@
 The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
 window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
 windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
-partials instead of rows. The version is the oldest that knows all of it: 1, 2 where windows share, 3 where one has a
-grain.
+partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
+all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SnapshotError
+from slidewise.live.beat_snapshot import read_beats, write_beats
+from slidewise.live.beating import BeatLive
 from slidewise.live.cell_pane import CellPane
 from slidewise.live.codec import Reader, Writer
 from slidewise.live.keys import canonical
@@ -45,7 +47,7 @@ from slidewise.live.snapshot_parts import (
 from slidewise.windows import Duration
 
 MAGIC = b"SLIDEWIS"
-VERSION = 3
+VERSION = 4
 _HEADER = struct.Struct("<8sH16sQ")
 _DIGEST = 16
 
@@ -59,6 +61,9 @@ def snapshot(live: Live) -> bytes:
         out.size(count)
     _write_waiting(out, live)
     _write_revising(out, live)
+    if isinstance(live, BeatLive):
+        write_beats(out, live)
+        return _closed(live.definition, 4, bytes(out.data))
     out.size(len(live.tracks))
     for key, track in live.tracks.items():
         plainly(out.value, key, "a key")
@@ -69,10 +74,13 @@ def snapshot(live: Live) -> bytes:
             continue
         for pane in track.panes:
             _write_any(out, pane)
-    payload = bytes(out.data)
     shares = any(spec.sharing is not None for spec in live.specs)
     version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
-    head = _HEADER.pack(MAGIC, version, bytes.fromhex(live.definition.fingerprint()), len(payload))
+    return _closed(live.definition, version, bytes(out.data))
+
+
+def _closed(definition: Definition, version: int, payload: bytes) -> bytes:
+    head = _HEADER.pack(MAGIC, version, bytes.fromhex(definition.fingerprint()), len(payload))
     return head + payload + _checksum(head + payload)
 
 
@@ -102,12 +110,8 @@ def _write_revising(out: Writer, live: Live) -> None:
 
 
 def _write_any(out: Writer, pane: Any) -> None:
-    if isinstance(pane, RunningPane):
-        _write_running(out, pane)
-    elif isinstance(pane, CellPane):
-        write_cells(out, pane)
-    else:
-        _write_pane(out, pane)
+    kinds: dict[type, Any] = {RunningPane: _write_running, CellPane: write_cells}
+    kinds.get(type(pane), _write_pane)(out, pane)
 
 
 def _write_pane(out: Writer, pane: Pane | SharedPane) -> None:
@@ -147,11 +151,18 @@ def restore(definition: Definition, blob: bytes, answered: Callable[[dict[str, A
         counts = [source.size() for _ in range(4)]
         if late == "revise":
             live: Live = _read_revising(source, definition)
+        elif definition.every is not None:
+            live = BeatLive(definition, late=late, answered=answered)
+            _read_waiting(source, live)
         else:
             live = Live(definition, late=late, answered=answered, spikes=spikes)
             _read_waiting(source, live)
         live.clock.kind, live.clock.fractions, live.newest = kind, fractions, newest
         live.events, live.answers, live.dropped, live.failed = counts
+        if isinstance(live, BeatLive):
+            read_beats(source, live, lambda: _read_key(source, definition))
+            source.end()
+            return live
         for _ in range(source.size()):
             key = _read_key(source, definition)
             if isinstance(live, Revising):

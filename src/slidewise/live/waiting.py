@@ -113,6 +113,17 @@ class Waiting:
             found.append(heappop(self._heap))
         return _grouped(found)
 
+    def until(self, time: Any) -> list[list[Event]]:
+        """The events at or before a time, off the heap, in groups of equal key and time."""
+        found = []
+        while self._heap and self._heap[0].time <= time:
+            found.append(heappop(self._heap))
+        return _grouped(found)
+
+    def read_by(self, specs: list[Spec]) -> None:
+        """Let events have the arguments of these from now on."""
+        self._specs = specs
+
     def all(self) -> list[list[Event]]:
         """All events, off the heap, in groups of equal key and time."""
         found = sorted(self._heap)

@@ -31,6 +31,7 @@ class Operator:
     What it says of itself
         `inputs` (names of lift's arguments; `x?` may be left out, `x...` is one or more), `output`, `state` and
         `error` are words for people. `parameters` are the values it was made with, `make` makes it with others.
+        `unset` is how to make it, where one parameter has no default that anybody would mean.
     How its state is stored
         `encode` and `decode` turn a state into plain values (numbers, bools, text, bytes, None and tuples of
         them) and back; without them the state must be plain already. `version` goes up when the state changes.
@@ -55,6 +56,7 @@ class Operator:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     make: Callable[..., Operator] | None = None
     builtin: bool = False
+    unset: str = ""
 
     def lift_row(self, *arguments: Any) -> Any:
         """The state of one row: the identity where any argument is None, since nulls are skipped.
@@ -100,6 +102,8 @@ class Operator:
                     f"{self!r}('user'), but got {_call(columns, parameters)}: {error}"
                 ) from None
             return self.make(*columns, **parameters)
+        if self.unset:
+            raise SlidewiseError(f"{self.name} has to be made first; write {self.unset}")
         fewest, most = self.arity()
         if not columns and fewest and self.make is not None:
             raise SlidewiseError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from operator import add
 from typing import Any
@@ -150,7 +151,7 @@ def quantile_of(select: Callable[[int], Any], n: int, nans: int, q: float, inter
     return a + gap * t if t < 0.5 else b - gap * (1 - t)
 
 
-quantile = make_quantile()
+quantile = replace(make_quantile(), unset="sw.quantile(0.99)('x') for a share, or sw.median('x')")
 median = Operator(
     name="median",
     identity=Ordered(None, 0),

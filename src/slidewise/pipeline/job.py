@@ -123,7 +123,13 @@ def _paths(written: Written, folder: Path) -> tuple[str, ...]:
 
 def _definition(written: Written) -> Sliding:
     keys = ("definition",)
-    table = written.table(keys, ("by", "on", "ties", "columns"), needed=True)
+    table = written.table(keys, ("by", "on", "ties", "every", "offset", "columns"), needed=True)
+    if "every" in table:
+        written.fail(
+            (*keys, "every"),
+            "a job writes, counts and replays one answer for each row, so it takes no 'every'; answers on a beat come "
+            "from df.transform(definition)",
+        )
     columns = written.table((*keys, "columns"), needed=True)
     for name, one in columns.items():
         try:

@@ -16,7 +16,7 @@ from slidewise.windows import Duration
 
 
 def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", presorted: bool = False) -> Any:
-    """The DataFrame with one more column per aggregate; lazy, and planned from names and types alone.
+    """The DataFrame with one more column per aggregate, or its beats; lazy, and planned from names and types alone.
 
     `parallel="by_key"` brings rows of one key together in one task, sorted by time, and they leave it in that order.
     `"by_time"` also cuts time into slices, so that one key keeps every core busy; it takes windows of time only.
@@ -30,14 +30,15 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
     if plan.slices is not None:
         assert definition.on is not None
         df = plan.slices.cut(df, definition.on)
-        sliced = Definition((SLICE, *definition.by), definition.on, definition.ties, dict(definition.columns))
+        beat = definition.every, definition.offset
+        sliced = Definition((SLICE, *definition.by), definition.on, definition.ties, dict(definition.columns), *beat)
     if not presorted:
         df = _arranged(sliced, df)
     names = df.columns
     if len(set(names)) == len(names) and not any("." in name or "`" in name for name in schema.names):
-        return df.mapInArrow(_carried(sliced, kinds, None, plan.slices is not None, presorted), schema)
+        return df.mapInArrow(_carried(sliced, kinds, None, plan.slices, presorted), schema)
     # Names that mapInArrow cannot tell, or cannot tell apart: columns go there and back under their numbers.
-    numbers = _carried(sliced, kinds, names, plan.slices is not None, presorted)
+    numbers = _carried(sliced, kinds, names, plan.slices, presorted)
     return df.toDF(*numbered(names)).mapInArrow(numbers, numbered_schema(schema)).toDF(*schema.names)
 
 
@@ -103,11 +104,23 @@ def answer_types(definition: Definition, schema: Any) -> dict[str, Any]:
 
 
 def result_schema(definition: Definition, schema: Any) -> Any:
-    """The input's fields, and one for each aggregate, which may be null."""
+    """The input's fields, or on a beat the keys and the time; and one for each aggregate, which may be null."""
     from pyspark.sql.types import StructField, StructType
 
     added = [StructField(name, as_spark_type(kind), True) for name, kind in answer_types(definition, schema).items()]
-    return StructType([*schema.fields, *added])
+    if definition.every is None:
+        return StructType([*schema.fields, *added])
+    check_beats(definition, schema)
+    return StructType([*(schema[name] for name in (*definition.by, str(definition.on))), *added])
+
+
+def check_beats(definition: Definition, schema: Any) -> None:
+    """Beats are times of the time column's type."""
+    from slidewise.beats.parts import Kept
+
+    kind = schema[definition.on].dataType.simpleString()
+    units = {"timestamp": 1_000, "timestamp_ntz": 1_000, "date": 86_400 * 10**9}
+    Kept(definition, in_batch=True).beats(units.get(kind), kind in ("float", "double"), kind)
 
 
 def numbered_schema(schema: Any) -> Any:

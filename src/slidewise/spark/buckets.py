@@ -9,6 +9,7 @@ the same kind with cells instead of rows, and the first has how many of these a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,15 @@ HASH, NEWEST, COUNT, STATES, LARGE = (f"slidewise {name}" for name in ("hash", "
 def of_part(name: str, part: int) -> str:
     """The name of COUNT or LARGE for a part: rows are part 0, and the cells of windows with a grain have the others."""
     return f"{name} {part}" if part else name
+
+
+def keys_schema(schema: Any, by: Sequence[str], parts: int = 1) -> Any:
+    """The schema of a page's keys, of which so many parts are kept; `schema` is that of the rows."""
+    import pyarrow as pa
+
+    of_key = [(HASH, pa.int64()), (NEWEST, pa.int64()), (COUNT, pa.int64()), (STATES, pa.binary()), (LARGE, pa.int64())]
+    of_key += [(of_part(name, i), pa.int64()) for i in range(1, parts) for name in (COUNT, LARGE)]
+    return pa.schema([*(schema.field(name) for name in by), *(pa.field(*one) for one in of_key)])
 
 
 @dataclass(slots=True)
@@ -65,11 +75,14 @@ class Keys:
 class Buckets:
     """The pages of a shard's keys. `keys_schema` is that of the keys, and `schemas` are those of the parts."""
 
-    def __init__(self, pages: Pages, directory: Directory, keys_schema: Any, schemas: list[Any]) -> None:
+    def __init__(
+        self, pages: Pages, directory: Directory, keys_schema: Any, schemas: list[Any], of_page: Any = np.max
+    ) -> None:
         self._pages = pages
         self._directory = directory
         self._keys_schema = keys_schema
         self._schemas = schemas
+        self._of_page = of_page  # which of its keys' times the directory has for a page
 
     def empty(self) -> Keys:
         return Keys(self._keys_schema.empty_table(), [schema.empty_table() for schema in self._schemas])
@@ -137,7 +150,7 @@ class Buckets:
         *records, last = [record(_one_batch(one)) for one in (table, *parts)]
         self._pages.write(bucket.page, b"".join(len(one).to_bytes(4, "little") + one for one in records) + last)
         large = sum(int((table.column(name).to_numpy() > 0).sum()) for name in self._large_names)
-        made.append(bucket._replace(newest=int(table.column(NEWEST).to_numpy().max()), large=large))
+        made.append(bucket._replace(newest=int(self._of_page(table.column(NEWEST).to_numpy())), large=large))
 
     @property
     def _large_names(self) -> list[str]:

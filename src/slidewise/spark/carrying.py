@@ -19,7 +19,7 @@ from slidewise.live.celled import Cells
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark.answering import answer
 from slidewise.spark.blame import fault, said
-from slidewise.spark.slices import COPY, HIDDEN
+from slidewise.spark.slices import COPY, HIDDEN, Slices
 from slidewise.spark.sorted_rows import SortedRows, check_keys, check_order, check_times, codes_of, named
 from slidewise.tables.evaluate import time_column
 
@@ -197,17 +197,25 @@ def numbered(names: list[str]) -> list[str]:
     return [f"column {i}" for i in range(len(names))]
 
 
+def _carrying(definition: Definition, cut: Slices | None, verify: bool) -> Carrying:
+    if definition.every is None:
+        return Carrying(definition, cut is not None, verify)
+    from slidewise.spark.beating import Beating
+
+    return Beating(definition, cut, verify)
+
+
 def batches_of(
     definition: Definition,
     kinds: dict[str, Any],
     names: list[str] | None,
-    sliced: bool,
+    cut: Slices | None,
     verify: bool,
     batches: Iterable[Any],
 ) -> Iterator[Any]:
     """The same for record batches, as a task of Spark has them, with answers of these types.
 
-    With `names`, columns come and go under numbers.
+    With `names`, columns come and go under numbers; with `cut`, in slices of time.
     """
     import pyarrow as pa
     from pyspark import TaskContext
@@ -219,7 +227,7 @@ def batches_of(
         raise InputError("rows without keys belong together, but they are in several partitions; coalesce(1) them")
     if names is not None:
         tables = (table.rename_columns(names) for table in tables)
-    for table in carried(Carrying(definition, sliced, verify), tables):
+    for table in carried(_carrying(definition, cut, verify), tables):
         found = with_types(table, kinds)
         found = found if names is None else found.rename_columns(numbered(found.column_names))
         yield from found.combine_chunks().to_batches()

@@ -14,6 +14,7 @@ from slidewise.errors import SnapshotError
 from slidewise.kernels.grain import cells as cell_numbers
 from slidewise.kernels.partials import Partials
 from slidewise.kernels.plan import as_numbers
+from slidewise.kernels.spanning import Spanning
 from slidewise.kernels.typed import readied
 from slidewise.live.celled import Cells, fresh
 from slidewise.live.codec import Reader, Writer
@@ -35,12 +36,12 @@ class CellTables:
 
         self.spec = spec
         none = SortedRows(schema.empty_table(), definition, np.zeros(0, np.int64))
-        self.groups = windowed([spec], none)
+        self.groups = windowed([spec], none, numbers=True)
         passes = {
             one.name: run
             for group in self.groups
             for one, run in zip(group.spec.members, group.passes, strict=True)
-            if run is not None
+            if isinstance(run, Spanning)
         }
         self._dtypes = [self._inputs(one, none)[1] if one.name in passes else None for one in spec.members]
         self._fields = [

@@ -3,8 +3,8 @@
 The cases are those of `swag.DabaLite`, and so are the pointers F <= L <= R <= A <= B <= E, which are the numbers of
 chunks here. A step looks at a constant number of slots, however long the window is.
 
-A state is None where no row of the chunks counts, or how many do and each aggregate's flat state. The payload of a page
-of slots: the plain values of its states, see `live.codec`.
+A state is None where no row of the chunks counts, or how many do and each aggregate's state as plain values. The
+payload of a page of slots: the plain values of its states, see `live.codec`.
 """
 
 from __future__ import annotations

@@ -37,17 +37,12 @@ class Keeping:
         specs: list[Spec],
         answers: dict[str, Any],
     ) -> None:
-        import pyarrow as pa
-
         self.directory = directory
         rows = KeptRows(pages, directory, schema, definition, [spec for spec in specs if spec.grain is None], answers)
         celled = enumerate((spec for spec in specs if spec.grain is not None), 1)
         cells = [KeptCells(pages, directory, definition, spec, i, schema, answers) for i, spec in celled]
         self.parts: list[KeptRows | KeptCells] = [rows, *cells]
-        of_key = [(B.HASH, pa.int64()), (B.NEWEST, pa.int64()), (B.COUNT, pa.int64())]
-        of_key += [(B.STATES, pa.binary()), (B.LARGE, pa.int64())]
-        of_key += [(B.of_part(name, i), pa.int64()) for i in range(1, len(self.parts)) for name in (B.COUNT, B.LARGE)]
-        keys = pa.schema([*(schema.field(name) for name in definition.by), *(pa.field(*one) for one in of_key)])
+        keys = B.keys_schema(schema, definition.by, len(self.parts))
         self.buckets = Buckets(pages, directory, keys, [part.schema for part in self.parts])
 
 

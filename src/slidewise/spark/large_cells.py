@@ -12,6 +12,7 @@ import numpy as np
 
 from slidewise.definition import Definition
 from slidewise.kernels.kernel import Answers
+from slidewise.kernels.spanning import Spanning
 from slidewise.kernels.typed import readied
 from slidewise.live.celled import Cells
 from slidewise.live.slid import bounds_of, columns_of
@@ -79,6 +80,7 @@ class LargeCells(LargeKey):
             if run is None:
                 found.append(Answers([rows], enough))
                 continue
+            assert isinstance(run, Spanning)
             ok = enough & (rows > 0)
             fields = [field[full] for field in cells.parts[j].fields]
             answers = run.answers_of_partials(fields, h, None if middle is None else middle[1][j], starts, ends, ok)

@@ -6,9 +6,9 @@ one, and writes the chunks that new rows go to; neither grows with the window.
 
 Page numbers: `large << 36` is the header, chunk c is that plus 1 + c, and page p of the slots of window w is that plus
 (1 + w) << 28 plus p. The header's payload is plain values, see `live.codec`: the first chunk, the open one and the
-position of its first row, which windows have flat states, and for each window the chunk it starts in, the position of
-that chunk's first row, and the pointers and running partials of DABA Lite. A chunk's payload is its rows as an Arrow
-record batch without schema.
+position of its first row, which windows have states of a bounded size, and for each window the chunk it starts in, the
+position of that chunk's first row, and the pointers and running partials of DABA Lite. A chunk's payload is its rows as
+an Arrow record batch without schema.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from slidewise.errors import SnapshotError
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.spanning import Spanning, spanning
+from slidewise.kernels.spanning_objects import SpanningObjects
 from slidewise.kernels.typed import readied
 from slidewise.live.codec import Reader, Writer
 from slidewise.live.slid import Slid, bounds_of, columns_of
@@ -38,12 +39,12 @@ CHUNK = 16_384  # bytes of rows
 
 
 class Windowed:
-    """Aggregates that see the same rows, and all of which have flat states, or none of which has."""
+    """Aggregates that see the same rows, and all of which have states of a bounded size, or none of which has."""
 
-    def __init__(self, spec: Spec, passes: list[Spanning | None], flat: bool) -> None:
+    def __init__(self, spec: Spec, passes: list[Spanning | SpanningObjects | None], bounded: bool) -> None:
         self.spec = spec
         self.passes = passes  # None for a count, which needs no state
-        self.flat = flat
+        self.bounded = bounded
 
     def combine(self, older: State, newer: State) -> State:
         if older is None or newer is None:
@@ -67,8 +68,11 @@ class Windowed:
         return count, tuple(parts)
 
 
-def windowed(specs: list[Spec], sample: SortedRows) -> list[Windowed]:
-    """The specs, each split into the aggregates whose states are a few numbers and the others."""
+def windowed(specs: list[Spec], sample: SortedRows, numbers: bool = False) -> list[Windowed]:
+    """The specs, each split into the aggregates whose states have a bounded size and the others.
+
+    With `numbers`, states that are no few numbers count as having none.
+    """
     found = []
     for spec in specs:
         columns, _ = columns_of(sample, spec)
@@ -79,12 +83,13 @@ def windowed(specs: list[Spec], sample: SortedRows) -> list[Windowed]:
                 continue
             data = [as_numbers(one.operator, column).data for column in readied(one.operator, columns)]
             run = spanning(one.operator, tuple(str(x.dtype) for x in data))
+            run = None if numbers and not isinstance(run, Spanning) else run
             members[run is not None].append((one, run))
-        for flat, some in members.items():
+        for bounded, some in members.items():
             if some:
                 part = copy(spec)
                 part.members = [one for one, _ in some]
-                found.append(Windowed(part, [run for _, run in some], flat))
+                found.append(Windowed(part, [run for _, run in some], bounded))
     return found
 
 
@@ -115,9 +120,9 @@ class LargeKey:
     def _load(self, payload: bytes) -> None:
         source = Reader(payload)
         try:
-            self._low, self._tail, self._tail_at, flat, starts, windows = [source.value() for _ in range(6)]
+            self._low, self._tail, self._tail_at, bounded, starts, windows = [source.value() for _ in range(6)]
             source.end()
-            if flat != [group.flat for group in self._groups]:
+            if bounded != [group.bounded for group in self._groups]:
                 raise ValueError("an operator that was compiled is not any more, or the other way round")
             self._old_low = self._low
             self._starts = list(starts)
@@ -180,7 +185,7 @@ class LargeKey:
 
     def _head(self, w: int, group: Windowed, tail: Any, rows: Any) -> tuple[list[Any], int, int]:
         """The chunks before the open one that the window's start moves through, the last one's number, and the position
-        of the first row. Where states are not flat, all of them."""
+        of the first row. Where states have no bounded size, all of them."""
         chunk, at = self._starts[w]
         starts_at, head = at, []
         spec = group.spec
@@ -190,7 +195,7 @@ class LargeKey:
             head.append(table)
             at += len(table)
             newest = at - 1 if spec.numbered else self._newest(table)
-            if group.flat and self._is_in(spec, newest, last):
+            if group.bounded and self._is_in(spec, newest, last):
                 return head, chunk, starts_at
             chunk += 1
         return head, self._tail, starts_at
@@ -255,7 +260,7 @@ class LargeKey:
             self._pages.write(self._base + 1 + self._tail, record(closed.combine_chunks().to_batches()[0]))
             self._tail, self._tail_at = self._tail + 1, self._tail_at + size
             for group, window in zip(self._groups, self._windows, strict=True):
-                if group.flat:
+                if group.bounded:
                     window.insert(self._fold(group, closed))
         none = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
         batches = table.combine_chunks().to_batches()
@@ -273,8 +278,8 @@ class LargeKey:
         for chunk in range(self._old_low, self._low):
             self._pages.drop(self._base + 1 + chunk)
         out = Writer()
-        flat, windows = [group.flat for group in self._groups], [window.dump() for window in self._windows]
-        for value in (self._low, self._tail, self._tail_at, flat, self._starts, windows):
+        bounded, windows = [group.bounded for group in self._groups], [window.dump() for window in self._windows]
+        for value in (self._low, self._tail, self._tail_at, bounded, self._starts, windows):
             out.value(value)
         self._pages.write(self._base, bytes(out.data))
 

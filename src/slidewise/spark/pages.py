@@ -27,8 +27,8 @@ from slidewise.spark.squeezing import squeezed, unsqueezed
 MAGIC = b"SWPG"
 VERSION = 2
 DIRECTORY = 0
-# A page of several keys is cut in two above this, so that pages hold 16 to 64 KB.
-LARGEST = 65_536
+# A page of several keys is cut in two above this, so that pages are 16 to 64 KB once they are made smaller.
+LARGEST = 131_072
 _HEADER = struct.Struct("<4sH16sIQBII")
 _DIGEST = 16
 _KILL_AT = os.environ.get("SLIDEWISE_KILL_AT", "").split(",")

@@ -73,7 +73,7 @@ class Shard:
         directory = Directory(pages)
         until = watermark * 1_000 if watermark > 0 else None
         schema = pa.ipc.read_schema(pa.py_buffer(directory.schema)) if directory.schema else tables[0].schema
-        directory.schema = directory.schema or schema.serialize().to_pybytes()
+        directory.schema = directory.schema or self._described(schema).serialize().to_pybytes()
         table = pa.concat_tables([_as(one, schema) for one in tables]) if tables else schema.empty_table()
         on = self._definition.on
         assert on is not None
@@ -90,18 +90,28 @@ class Shard:
             found.append(table.filter(due))
             due_rows = pa.concat_tables(found)
             table = pa.concat_tables([*rest, table.filter(~due)])
-            directory.released = until
-            there = Keeping(pages, directory, schema, self._definition, self._sliding, self._terms.answers)
-            if len(due_rows):
-                answered = self._answered(there, due_rows, until)
-            if self._lifetime is not None:
-                for part, large in there.buckets.expire(until - self._lifetime):
-                    there.parts[part].large_key(large).drop()
+            before, directory.released = directory.released, until
+            answered = self._release(pages, directory, schema, due_rows, until, before)
         wait(pages, directory, table, on)
-        before, directory.timer = directory.timer, self._timer(directory)
+        timer, directory.timer = directory.timer, self._timer(directory)
         directory.write()
         pages.flush()
-        return Went(answered, dropped, before, directory.timer)
+        return Went(answered, dropped, timer, directory.timer)
+
+    def _described(self, schema: Any) -> Any:
+        """The rows' schema, as the directory keeps it."""
+        return schema
+
+    def _release(
+        self, pages: Pages, directory: Directory, schema: Any, due_rows: Any, until: int, before: int | None
+    ) -> Any:
+        """The answers of rows that are due, or None; `before` is what was released last."""
+        there = Keeping(pages, directory, schema, self._definition, self._sliding, self._terms.answers)
+        answered = self._answered(there, due_rows, until) if len(due_rows) else None
+        if self._lifetime is not None:
+            for part, large in there.buckets.expire(until - self._lifetime):
+                there.parts[part].large_key(large).drop()
+        return answered
 
     def _timer(self, directory: Directory) -> int | None:
         """When there is something to do even if no rows come: the first waiting row is due, or a page's keys end."""

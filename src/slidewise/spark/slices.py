@@ -47,6 +47,14 @@ class Slices(NamedTuple):
         numbers = F.when(time.isNull(), F.array(F.lit(0).cast("bigint"))).otherwise(numbers)
         return df.select("*", F.posexplode(numbers).alias(COPY, SLICE))
 
+    def numbers(self, times: Any) -> Any:
+        """The slices that times lie in, as `cut` counts them; times are an array, counted in the same unit."""
+        import numpy as np
+
+        if self.kind in _FLOATS:
+            return np.floor(np.clip(times / self.length, -_FAR, _FAR)).astype(np.int64)
+        return np.asarray(times) >> (self.length.bit_length() - 1)
+
     def __str__(self) -> str:
         if self.kind not in _UNITS:
             return f"{self.length:g}"

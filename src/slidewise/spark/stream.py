@@ -29,9 +29,16 @@ class StreamPlan(NamedTuple):
 
     shards: int
     forget_after: Duration | None
+    on_beat: bool = False
 
     def __str__(self) -> str:
         forgotten = "" if self.forget_after is None else f"; keys without rows for {self.forget_after} start anew"
+        if self.on_beat:
+            return (
+                f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has "
+                "passed them, and become slices, which are all the state; a row for each key and beat comes once the "
+                f"watermark has passed the beat{forgotten}"
+            )
         return (
             f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has passed "
             f"them, and are answered for all keys of a shard at once, with state in pages{forgotten}"
@@ -45,7 +52,7 @@ def over_stream(
     forget_after: Duration | timedelta | str | None = None,
     metrics: str = METRICS,
 ) -> Any:
-    """The stream with one more column per aggregate; rows come once the watermark has passed them.
+    """The stream with one more column per aggregate, or its beats; they come once the watermark has passed them.
 
     `shards` is how many parts keys are put into, which is how many tasks can work at once; it is part of the
     checkpoint. With `forget_after`, a key that has had no row for longer than this starts anew, and holds no state.
@@ -89,7 +96,8 @@ def planned_stream(
     check(definition, schema)
     _check_watermark(definition, schema)
     _check_settings(df.sparkSession)
-    return result_schema(definition, schema), StreamPlan(shards, _forgotten(definition, forget_after))
+    plan = StreamPlan(shards, _forgotten(definition, forget_after), definition.every is not None)
+    return result_schema(definition, schema), plan
 
 
 def _check_watermark(definition: Definition, schema: Any) -> None:

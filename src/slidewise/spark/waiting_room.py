@@ -9,9 +9,10 @@ import numpy as np
 
 from slidewise.spark.buckets import HASH
 from slidewise.spark.directory import Directory, Waiting
-from slidewise.spark.pages import LARGEST, Pages, record, record_from
+from slidewise.spark.pages import Pages, record, record_from
 
 Array = Any
+LARGEST = 262_144  # bytes of a page's rows; what is written and read but once may lie in larger pages
 MOST_SMALL = 32
 
 

@@ -28,7 +28,7 @@ from pyspark.sql.streaming import StatefulProcessor
 class Processor(StatefulProcessor):
     def init(self, handle):
         self.handle = handle
-        self.pages = handle.getMapState("pages", "number bigint", "page binary")
+        self.pages = handle.getMapState("pages", "number bigint", "page string")
         self.working = None
 
     def go(self, key, rows, timer_values, fired):

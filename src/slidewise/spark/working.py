@@ -7,16 +7,19 @@ from importlib import import_module
 from typing import Any
 
 from slidewise.errors import SlidewiseError
+from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
+from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
 from slidewise.spark.packing import DATA, DROPPED, ROWS
-from slidewise.spark.shard import Shard
+from slidewise.spark.seven_bits import as_bytes, as_text
 
 
 def run(payload: bytes, batches: Iterable[Any]) -> Iterator[Any]:
     """A function of a module of this package over record batches, see `workers.task`."""
     from pyspark import cloudpickle
 
+    stay_single()
     module, function, given = cloudpickle.loads(payload)
     try:
         yield from getattr(import_module(f"slidewise.spark.{module}"), function)(*given, batches)
@@ -30,9 +33,10 @@ class Working:
     def __init__(self, payload: bytes, handle: Any, pages: Any) -> None:
         from pyspark import cloudpickle
 
+        stay_single()
         terms, names = cloudpickle.loads(payload)
         self._names = [HASH, *names]
-        self._shard = Shard(terms)
+        self._shard = shard_of(terms)
         self._handle = handle
         self._store = MapStore(pages)
 
@@ -60,17 +64,17 @@ class Working:
 
 
 class MapStore:
-    """A map state of Spark as a place for pages."""
+    """A map state of Spark as a place for pages, which lie there as text."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
 
     def get(self, number: int) -> bytes | None:
         found = self._state.getValue((number,))
-        return None if found is None else bytes(found[0])
+        return None if found is None else as_bytes(found[0])
 
     def put(self, number: int, page: bytes) -> None:
-        self._state.updateValue((number,), (page,))
+        self._state.updateValue((number,), (as_text(page),))
 
     def remove(self, number: int) -> None:
         self._state.removeKey((number,))

@@ -76,11 +76,20 @@ class Rows:
         self._bounds: dict[Any, tuple[Array, Array]] = {}
         self._ready: dict[Aggregate, Answers] = {}
 
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self._count
+
     def column(self, name: str) -> Column:
         """A column of the table, in the table's order."""
         if name not in self._columns:
             self._columns[name] = read(self._frame.column(name), repr(name))
         return self._columns[name]
+
+    def kind_of(self, name: str) -> Any:
+        """A column's Arrow type."""
+        return arrow_type(self._frame.column(name))
 
     @cached_property
     def times(self) -> Column | None:
@@ -194,7 +203,7 @@ class Rows:
         return self._sorted[key]
 
     def _types(self, names: tuple[str, ...]) -> list[Any]:
-        return [arrow_type(self._frame.column(name)) for name in names]
+        return [self.kind_of(name) for name in names]
 
 
 def time_column(on: str, times: Column) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,9 @@ class Frame(Protocol):
 
     def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
         """The table with answers behind its columns: Arrow arrays, each with the column whose kind it should have."""
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        """A new table: these columns' values in these rows, and answers behind them."""
 
 
 def frame_of(table: Any) -> Frame:
@@ -83,6 +86,14 @@ class _Arrow:
             table = table.append_column(name, array)
         return table
 
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import pyarrow as pa
+
+        keys = [self._table.column(name).take(pa.array(rows)) for name in names]
+        fields = [self._table.schema.field(name) for name in names]
+        fields += [pa.field(name, array.type) for name, (_, array) in answers.items()]
+        return pa.table([*keys, *(array for _, array in answers.values())], schema=pa.schema(fields))
+
 
 class _Polars:
     def __init__(self, table: Any) -> None:
@@ -111,6 +122,12 @@ class _Polars:
         import polars as pl
 
         return self._table.with_columns([pl.Series(name, array) for name, (_, array) in answers.items()])
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import polars as pl
+
+        keys = [self._table.get_column(name)[rows] for name in names]
+        return pl.DataFrame([*keys, *(pl.Series(name, array) for name, (_, array) in answers.items())])
 
 
 class _Pandas:
@@ -161,6 +178,14 @@ class _Pandas:
         joined.columns.names = names.names
         joined.attrs = dict(self._table.attrs)
         return joined
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import pandas as pd
+
+        places = {name: i for i, name in enumerate(self.names)}
+        columns = {name: self._table[name].iloc[rows].array for name in names}
+        columns |= {name: self._as_pandas(places.get(like), array) for name, (like, array) in answers.items()}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
 
     def _as_pandas(self, like: int | None, array: Any) -> Any:
         """An Arrow array as pandas has it: in the kind of the column at this place, integers with holes nullable."""

@@ -1,0 +1,119 @@
+"""Slices as the rows of an Arrow table, and back: a column for each number of a state.
+
+Columns: the slice's number; for each part how many rows it holds, and then the fields of its state. States that are not
+a few numbers are plain values, see `live.codec`. Where a part keeps rows, each slice has a list of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.beats.parts import Arguments, Kept, Part, Stored, Values
+from slidewise.beats.slices import Slices
+from slidewise.errors import SnapshotError
+from slidewise.kernels.partials import Partials
+from slidewise.live.codec import Reader, Writer
+from slidewise.live.spec import Member
+from slidewise.spark.states import get_state, put_state
+
+Array = Any
+NUMBER = "number"
+
+
+class SliceRows:
+    """How the slices of a definition lie in a table; `empty` are slices of no rows, and `given` their arguments."""
+
+    def __init__(self, kept: Kept, empty: Slices, given: list[Arguments]) -> None:
+        import pyarrow as pa
+
+        self._kept = kept
+        self._empty = empty
+        self._members = [Member(_users(kept, i), part.operator, None, 1) for i, part in enumerate(kept.parts)]
+        fields = [pa.field(NUMBER, pa.int64())]
+        for i, (part, one, arguments) in enumerate(zip(kept.parts, empty.parts, given, strict=True)):
+            fields.append(pa.field(f"{i} rows", pa.int64()))
+            kinds = [_kind(part, one, j, arguments) for j in range(_width(part, one))]
+            fields += [pa.field(f"{i} {j}", kind) for j, kind in enumerate(kinds)]
+        self.schema = pa.schema(fields)
+
+    def table(self, slices: Slices) -> Any:
+        """Slices as a table; their keys are not in it."""
+        import pyarrow as pa
+
+        columns = [pa.array(slices.numbers)]
+        for i, (part, one) in enumerate(zip(self._kept.parts, slices.parts, strict=True)):
+            columns.append(pa.array(one.counts))
+            for j in range(_width(part, one)):
+                kind = self.schema.field(f"{i} {j}").type
+                if isinstance(one, Values):
+                    offsets = pa.array(one.offsets.astype(np.int32))
+                    columns.append(pa.ListArray.from_arrays(offsets, pa.array(one.inputs[j], kind.value_type)))
+                elif one.dtypes is None:
+                    states = zip(one.fields[0].tolist(), one.counts.tolist(), strict=True)
+                    columns.append(pa.array([self._bytes(i, state) if n else None for state, n in states], kind))
+                else:
+                    columns.append(pa.array(one.fields[j], kind))
+        return pa.table(columns, schema=self.schema)
+
+    def slices(self, table: Any, codes: Array) -> Slices:
+        """The slices in a table, of keys with these codes."""
+        parts: list[Stored] = []
+        for i, (part, like) in enumerate(zip(self._kept.parts, self._empty.parts, strict=True)):
+            counts = _array(table.column(f"{i} rows"), np.dtype(np.int64))
+            columns = [table.column(f"{i} {j}").combine_chunks() for j in range(_width(part, like))]
+            if isinstance(like, Values):
+                values = [_array(column.flatten(), x.dtype) for column, x in zip(columns, like.inputs, strict=True)]
+                parts.append(Values(values, counts))
+            elif not columns:
+                parts.append(Partials(like.op, [counts], counts, None))
+            elif like.dtypes is None:
+                states = np.empty(len(counts), object)
+                states[:] = [None if data is None else self._state(i, data) for data in columns[0].to_pylist()]
+                parts.append(Partials(like.op, [states], counts, None))
+            else:
+                fields = [_array(column, x.dtype) for column, x in zip(columns, like.fields, strict=True)]
+                parts.append(Partials(like.op, fields, counts, like.dtypes))
+        return Slices(codes, _array(table.column(NUMBER), np.dtype(np.int64)), parts)
+
+    def _bytes(self, part: int, state: Any) -> bytes:
+        out = Writer()
+        put_state(out, self._members[part], state)
+        return bytes(out.data)
+
+    def _state(self, part: int, data: bytes) -> Any:
+        source = Reader(data)
+        try:
+            state = get_state(source, self._members[part])
+            source.end()
+        except (ValueError, IndexError, TypeError) as error:
+            raise SnapshotError(f"a state of {self._members[part].name} makes no sense: {error}") from error
+        return state
+
+
+def _width(part: Part, one: Stored) -> int:
+    """How many columns a part has besides its count."""
+    if isinstance(one, Values):
+        return len(one.inputs)
+    return 0 if part.operator.builtin and part.operator.name == "count" else len(one.fields)
+
+
+def _kind(part: Part, one: Stored, j: int, given: Arguments) -> Any:
+    import pyarrow as pa
+
+    if isinstance(one, Values):
+        x = one.inputs[j]
+        return pa.list_(given.types[j] if x.dtype == object else pa.from_numpy_dtype(x.dtype))
+    return pa.binary() if one.dtypes is None else pa.from_numpy_dtype(one.fields[j].dtype)
+
+
+def _array(column: Any, dtype: Any) -> Array:
+    if dtype.kind == "O":
+        return np.array([*column.to_pylist(), None], object)[:-1]
+    # Arrow's memory is read-only, for which kernels would be compiled apart.
+    return np.array(column, dtype)
+
+
+def _users(kept: Kept, part: int) -> str:
+    return ", ".join(one.name for one in kept.asked if one.part == part)
