@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -132,6 +133,44 @@ def test_an_operator_that_raises_leaves_everything_as_it_was(closed: str, spikes
             assert state is None or panes(live)[0].all_cells() == state
     assert failures > 100
     assert found == expected
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_batches_answer_with_what_has_arrived_so_far(closed: str) -> None:
+    choose = random.Random(11)
+    over: Any = {"last": 14, "closed": closed, "grain": 5}
+    definition = sw.Sliding(
+        by="k",
+        on="t",
+        mean=sw.mean("x").over(**over),
+        n=sw.count().where("ok").over(**over),
+        top=sw.max("x").where("ok").over(**over, at_least=2),
+        words=sw.last("s").over(**over),
+    )
+    rows = [
+        {
+            "k": choose.choice("ab"),
+            "t": t,
+            "x": choose.choice([None, 1.5, -2.0, 0.25]),
+            "ok": choose.choice([True, False, None]),
+            "s": choose.choice([None, "p", "q"]),
+        }
+        for t in sorted(choose.randrange(-40, 60) for _ in range(240))
+    ]
+    schema = pa.schema([("k", "string"), ("t", "int64"), ("x", "float64"), ("ok", "bool"), ("s", "string")])
+    live, other = definition.live(), definition.live()
+    at, through = 0, 0
+    with patch("slidewise.live.batch.by_kernels", lambda _batch: choose.random() < 0.7):
+        while at < len(rows):
+            some = rows[at : at + choose.choice([1, 4, 30])]
+            at += len(some)
+            if choose.random() < 0.3:
+                found = [live.push(row) for row in some]
+            else:
+                found = live.push_many(pa.Table.from_pylist(some, schema)).select([*definition.columns]).to_pylist()
+                through += panes(live)[0].frozen is not None
+            assert found == [other.push(row) for row in some]
+    assert through > 3
 
 
 def test_a_batch_in_which_an_operator_raises_is_not_taken_in() -> None:

@@ -9,12 +9,17 @@ import lanes
 import numpy as np
 import pyarrow as pa
 import pytest
-from shards import SECOND, Stream, played, small_pages
+from shards import FINGERPRINT, SECOND, Stream, played, small_pages
 from spark.test_shard import _noting, in_order, long_rows, ms, rows_at
 
 import slidewise as sw
-from slidewise.spark.cell_table import ROWS, CellTables
+from slidewise.kernels.grain import cells
+from slidewise.live.spec import specs_of
+from slidewise.spark.cell_table import NEWEST, ROWS, CellTables
 from slidewise.spark.large_cells import LargeCells
+from slidewise.spark.pages import Pages
+from slidewise.spark.slices import slices_of
+from slidewise.spark.stream import _forgotten as forgotten
 from slidewise.windows.grain import most_cells
 
 LONG = sw.Sliding(
@@ -96,14 +101,27 @@ def test_state_does_not_grow_with_the_rate(size: int, monkeypatch: pytest.Monkey
     for rate in (2, 40):
         stream = Stream(definition, rows_at([0], x=[1.0]).schema)
         with small_pages(size, slots=4):
-            for at in range(0, 700, 20):
-                seconds = (np.arange(20 * rate) / rate + at).tolist()
-                found = stream.push(rows_at(seconds, x=[s % 7 for s in seconds]), ms(at + 20) - 1)
-                assert len(found) == 20 * rate
+            for at in range(0, 705, 15):
+                seconds = (np.arange(15 * rate) / rate + at).tolist()
+                found = stream.push(rows_at(seconds, x=[s % 7 for s in seconds]), ms(at + 15) - 1)
+                assert len(found) == 15 * rate
+            if size == 2_000:
+                numbers = large_cells(stream)
+                assert len(numbers) == len(set(numbers)), "one partial for each cell"
+                assert last // grain <= len(numbers) <= most_cells(last, grain) + 2_000 // 3 // 40  # and a chunk's rest
         sizes.append(sum(len(page) for page in stream.store.pages.values()))
         assert (len(stream.store.pages) > 4) == (size == 2_000)
     assert max(written) <= most_cells(last, grain)
     assert sizes[1] <= 1.3 * sizes[0], sizes
+
+
+def large_cells(stream: Stream) -> list[int]:
+    """The numbers of all cells in the pages of the one large key."""
+    spec = specs_of(stream.definition, spikes=False)[0].scaled(1_000)
+    tables = CellTables(stream.definition, spec, rows_at([0], x=[1.0]).schema)
+    key = LargeCells(Pages(stream.store, FINGERPRINT, 3), stream.definition, tables, 1)
+    chunks = pa.concat_tables([key._chunk(chunk) for chunk in range(key._low, key._tail + 1)])
+    return cells(chunks.column(NEWEST).to_numpy(), spec.grain, spec.edge).tolist()
 
 
 def test_what_is_written_does_not_grow_with_the_window() -> None:
@@ -126,6 +144,25 @@ def test_what_is_written_does_not_grow_with_the_window() -> None:
     pages, size = zip(*worst, strict=True)
     assert max(pages) <= 1.3 * min(pages), worst
     assert max(size) <= 1.3 * min(size), worst
+
+
+def test_a_key_lives_as_long_as_its_rounded_window() -> None:
+    definition = sw.Sliding(by="k", on="ts", n=sw.count().over("10s", grain="10s"))
+    table = rows_at([1, 19, 20.5], k=["a", "a", "a"])  # the second is 18 s after the first, which lies behind 0
+    stream = Stream(definition, table.schema)
+    stream.push(table.slice(0, 1), ms(15))
+    stream.push(table.slice(1, 1), ms(19))
+    stream.push(table.slice(2, 1), ms(30))
+    assert [row["n"] for row in stream.found] == [1, 2, 2]
+
+
+def test_slices_and_keys_that_are_forgotten_know_of_the_grain() -> None:
+    definition = sw.Sliding(by="k", on="ts", n=sw.count().over("10s", grain="4s"))
+    assert slices_of(definition, "timestamp").window == 14 * SECOND
+    assert slices_of(sw.Sliding(on="t", n=sw.count().over(2.5, grain=0.25)), "double").window == 2.75
+    assert forgotten(definition, "14s") is not None
+    with pytest.raises(sw.SlidewiseError, match=r"shorter than the window of 'n', 10 seconds and its grain, 4 seconds"):
+        forgotten(definition, "13s")
 
 
 @pytest.mark.parametrize("size", [65_536, 300])

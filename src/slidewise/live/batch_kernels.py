@@ -98,7 +98,7 @@ def _celled(
 
     def change() -> None:
         for k, track in enumerate(incoming.tracks):
-            track.panes[at].freeze(kept.taken(slice(stops[k], stops[k + 1])))
+            track.panes[at].freeze(kept.taken(np.arange(stops[k], stops[k + 1])))  # a copy: no key holds others' cells
 
     return arrays, change
 
