@@ -107,12 +107,14 @@ def _figure(folder: Path, name: str) -> Iterator[Any]:
         text.set_color(GREY)
     with matplotlib.rc_context({"svg.hashsalt": "slidewise"}):
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    figure.set_layout_engine("none")  # where all is, is known by now
     figure.savefig(folder / f"{name}.png", metadata={"Software": None})
 
 
 def _curves(
     folder: Path, name: str, curve: Curve, algorithms: tuple[str, ...], title: str, across: str, unit: float
 ) -> str:
+    wide = name.startswith("others_")  # some of them are many times as slow as others
     run = {algorithm for _, algorithm, _ in curve}
     with _figure(folder, name) as axis:
         for algorithm in (one for one in algorithms if one in run):
@@ -123,11 +125,15 @@ def _curves(
             low, high = [1e3 / s.most for _, s in points], [1e3 / s.least for _, s in points]
             axis.fill_between(ns, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.set_xscale("log", base=2 if unit == 1 else 10)
-        axis.set_ylim(bottom=0)
+        if wide:
+            axis.set_yscale("log")
+            axis.set_ylim(top=axis.get_ylim()[1] * 4)
+        else:
+            axis.set_ylim(bottom=0, top=axis.get_ylim()[1] * 1.25)
         axis.set_title(title, loc="left", fontsize=11, color=GREY)
         axis.set_xlabel(across)
         axis.set_ylabel("million rounds per second")
-        axis.legend(frameon=False, fontsize=8, ncols=2)
+        axis.legend(frameon=False, fontsize=8, ncols=3, loc="upper center")
     return name
 
 
@@ -144,7 +150,7 @@ def _violins(
                 axis.plot([at - 0.12, at + 0.12], [end, end], color=colour, lw=1.4)
             for (percent, mark), ns in zip(MARKS, latency.percentiles, strict=True):
                 axis.plot(
-                    at, ns, mark, color=colour, ms=4, mec=GREY, mew=0.5, label=f"{percent:g} %" if not at else None
+                    at, ns, mark, color="white", ms=4, mec=colour, mew=1, label=f"{percent:g} %" if not at else None
                 )
             again = "longest in all repetitions" if not at else None
             axis.plot(at, latency.again, "D", color="none", ms=7, mec=colour, mew=1.3, label=again)

@@ -21,11 +21,17 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 2em 0 .5em; } .sub { color: var(--soft); }
 h3 { font-size: 1em; margin: 1.5em 0 .5em; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr)); gap: 1em; }
-.figures img { width: 100%; height: auto; } .wide { overflow-x: auto; }
+.figures img { width: 100%; height: auto; } .wide { overflow-x: auto; margin-top: .8em; }
 table { border-collapse: collapse; font-size: .92em; } td, th { padding: .3em 1em .3em 0; text-align: left;
   vertical-align: top; border-bottom: 1px solid var(--line); }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.confirmed, .refuted, .unclear { font-weight: 600; white-space: nowrap; }
 .confirmed { color: #2f9e5b; } .refuted { color: #d64545; } .unclear { color: #c98a1b; }
+@media (max-width: 640px) {
+  .claims tr, .claims td { display: block; } .claims th { display: none; }
+  .claims td { border: 0; padding: 0; } .claims tr { border-bottom: 1px solid var(--line); padding: .5em 0; }
+  .claims td:last-child { color: var(--soft); }
+}
 """
 HEADINGS = {
     "latency": "Static windows: latency",
@@ -109,7 +115,8 @@ def _section(
         rows = latency_rows(results, "latency" if kind == "latency" else "events latency", algorithms)
         parts.append(_table(LATENCY_HEAD, rows))
     else:
-        parts.append(_table(*speeds(results, kind.replace("_", " "), algorithms)))
+        said = "Million rounds per second: the median, and the slowest and fastest repetition."
+        parts += [f'<p class="sub">{said}</p>', _table(*speeds(results, kind.replace("_", " "), algorithms))]
     return parts
 
 
@@ -252,7 +259,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], verdict: int | No
     """A table; a heading that begins with # is one of numbers."""
     marks = [' class="n"' if name.startswith("#") else "" for name in head]
     cells = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(head, marks, strict=True))
-    lines = [f'<div class="wide"><table><tr>{cells}</tr>']
+    kind = "" if verdict is None else ' class="claims"'
+    lines = [f'<div class="wide"><table{kind}><tr>{cells}</tr>']
     for row in rows:
         shown = list(marks)
         if verdict is not None:
