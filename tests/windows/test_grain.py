@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.kernels.grain import cells, lows
+from slidewise.kernels.grain import cells, grain_bounds, lows
 from slidewise.windows import Duration, Window
 from slidewise.windows.grain import cell, lowest, most_cells
 
@@ -128,3 +128,22 @@ def test_rolling_takes_a_grain() -> None:
     times = np.array([-7, -3, 0, 1, 9, 10, 11])
     found = sw.rolling(np.ones(7, np.int64), sw.sum, times=times, last=10, grain=5)
     assert found.tolist() == [1, 2, 3, 4, 4, 3, 4]  # from -20, -15, -10, -10, -5, 0 and 0 on, the first excluded
+
+
+@given(
+    times=st.lists(st.integers(-30, 30), min_size=1, max_size=12),
+    far=st.sampled_from([0, 2**62 - 31]),  # where sums might not fit, edges are rounded one by one
+    width=st.integers(1, 20),
+    grain=st.integers(1, 20),
+    edge=st.booleans(),
+)
+def test_bounds_of_whole_times(times: list[int], far: int, width: int, grain: int, edge: bool) -> None:
+    array = np.array(sorted(time + far for time in times), np.int64)
+    starts, ends = np.empty(len(array), np.int64), np.empty(len(array), np.int64)
+    assert grain_bounds(array, np.array([0, len(array)]), width, grain, edge, False, starts, ends) == -1
+    low = [lowest(time, width, grain, edge) for time in array.tolist()]
+    assert starts.tolist() == np.searchsorted(array, low).tolist()
+    assert ends.tolist() == np.searchsorted(array, array, side="right").tolist()
+    if len(set(times)) > 1:
+        backwards = grain_bounds(array[::-1].copy(), np.array([0, len(array)]), width, grain, edge, False, starts, ends)
+        assert backwards > 0

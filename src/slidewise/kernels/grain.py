@@ -16,6 +16,21 @@ Array = Any
 _LEAST = np.iinfo(np.int64).min
 
 
+def grain_bounds(
+    times: Array, offsets: Array, width: Any, grain: Any, edge: bool, left: bool, starts: Array, ends: Array
+) -> int:
+    """The rows of the same key in each row's window, [starts, ends); `width` and `grain` count in the times' unit.
+
+    `edge` takes in the old edge itself, `left` leaves out the row and its peers. Gives a position whose time lies
+    before that of the row ahead of it in the key, or -1.
+    """
+    width, grain = Fraction(width), Fraction(grain)
+    whole = times.dtype == np.int64 and width.denominator == grain.denominator == 1
+    if whole and _farthest(times) + width + grain < 2**62:
+        return int(_whole_bounds(times, offsets, int(width), int(grain), edge, left, starts, ends))
+    return int(_low_bounds(times, offsets, lows(times, width, grain, edge), left, starts, ends))
+
+
 def lows(times: Array, width: Any, grain: Any, edge: bool) -> Array:
     """The lowest time that is in each row's window; `width` and `grain` count in the times' unit."""
     if times.dtype == np.float64:
@@ -57,12 +72,32 @@ def _farthest(times: Array) -> int:
 
 
 @cached_jit
-def low_bounds(times: Any, offsets: Any, lows: Any, left: bool, starts: Any, ends: Any) -> Any:
-    """The rows of the same key from the first at or above a row's low up to the last of its peers.
+def _whole_bounds(
+    times: Any, offsets: Any, width: int, grain: int, edge: bool, left: bool, starts: Any, ends: Any
+) -> Any:
+    """The bounds for whole times; an edge is rounded when it moves on, which is once for many rows."""
+    for k in range(len(offsets) - 1):
+        start = offsets[k]
+        low = 0
+        moves = 0
+        for i in range(offsets[k], offsets[k + 1]):
+            time = times[i]
+            if i > offsets[k] and time < times[i - 1]:
+                return i
+            if i == offsets[k] or time >= moves:
+                rounded = (time - width) // grain * grain
+                low = rounded if edge else rounded + 1
+                moves = rounded + grain + width
+            while times[start] < low:
+                start += 1
+            starts[i] = start
+        ends_of_peers(times, offsets[k], offsets[k + 1], left, starts, ends)
+    return -1
 
-    `left` leaves out the row and its peers. Gives a position whose time lies before that of the row ahead of it in the
-    key, or -1.
-    """
+
+@cached_jit
+def _low_bounds(times: Any, offsets: Any, lows: Any, left: bool, starts: Any, ends: Any) -> Any:
+    """The bounds from the first row at or above a row's low up to the last of its peers."""
     for k in range(len(offsets) - 1):
         start = offsets[k]
         for i in range(offsets[k], offsets[k + 1]):

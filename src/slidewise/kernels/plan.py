@@ -10,7 +10,7 @@ import numpy as np
 
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
 from slidewise.kernels.bounds import Grouped, row_bounds, time_bounds
-from slidewise.kernels.grain import low_bounds, lows
+from slidewise.kernels.grain import grain_bounds
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
@@ -206,8 +206,8 @@ def find_bounds(
         Fraction(one.ns, times.unit) if isinstance(one, Duration) else Fraction(one or 0)
         for one in (window.last, window.grain)
     )
-    low = lows(moments, last, grain, window.closed in ("both", "left"))
-    return moments, low_bounds(moments, offsets, low, left, starts, ends)
+    at_edge = window.closed in ("both", "left")
+    return moments, grain_bounds(moments, offsets, last, grain, at_edge, left, starts, ends)
 
 
 def _first_backwards(moments: Array, grouped: Grouped | None) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.kernels.bounds import Grouped, time_bounds
-from slidewise.kernels.grain import low_bounds, lows
+from slidewise.kernels.grain import grain_bounds
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, several_over_bounds
 from slidewise.kernels.series import Column
@@ -122,8 +122,7 @@ def bounds_of(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Ar
     """The first row and the one past the last of every row's window; without `peers`, of what has arrived so far."""
     starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
     if spec.grain is not None:
-        low = lows(spots, spec.width, spec.grain, spec.edge)
-        low_bounds(spots, offsets, low, spec.is_open, starts, ends)
+        grain_bounds(spots, offsets, spec.width, spec.grain, spec.edge, spec.is_open, starts, ends)
     else:
         whole = spots.dtype == np.int64
         width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
