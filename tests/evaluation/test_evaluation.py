@@ -19,6 +19,7 @@ from slidewise.evaluation import windows
 from slidewise.evaluation.bits import folded
 from slidewise.evaluation.claims import claims_of
 from slidewise.evaluation.commands import evaluate
+from slidewise.evaluation.compiling import compile_all
 from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import Events, make_events, read_events
 from slidewise.evaluation.loops import body_of
@@ -27,6 +28,7 @@ from slidewise.evaluation.settings import ALGORITHMS, Settings
 from slidewise.evaluation.store import Store, settings_in
 from slidewise.evaluation.summary import Latency, Results, Speed
 from slidewise.kernels import algebra
+from slidewise.kernels.cache import cache_folder
 
 TINY = Settings(
     "tiny",
@@ -164,6 +166,20 @@ def test_a_stopped_run_goes_on_where_it_was(store: Store) -> None:
     assert again == set(stopped.glob("*.parquet"))
     assert "1 to do, about" in said.file.getvalue()
     assert not list(store.raw.glob(".*"))
+
+
+@pytest.mark.usefixtures("store")
+def test_other_processes_find_what_was_compiled() -> None:
+    if cache_folder() is None:
+        pytest.skip("nothing can be kept on disk here")
+    said: list[str] = []
+    found = compile_all([("DabaLite", "sum"), ("TwoStacks", "sum")], 2, said.append)
+    assert {(row["algorithm"], row["operator"], row["compiled"]) for row in found["compiled"]} == {
+        ("DabaLite", "sum", False),
+        ("TwoStacks", "sum", False),
+    }
+    assert found["compiling"][0]["processes"] == 2
+    assert sorted(said) == ["compile DabaLite, sum", "compile TwoStacks, sum"]
 
 
 def test_results_are_not_mixed(store: Store) -> None:
