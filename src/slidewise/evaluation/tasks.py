@@ -19,6 +19,7 @@ from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Rows, Tables
 from slidewise.evaluation.windows import Timing
 
+APART = 10_000  # microseconds, about, from one event to the next: only for the estimate
 BEST = -1  # stands for a repetition: of each round the shortest of all repetitions
 MOST_COUNTED = 2_000_000  # rounds of events whose calls are counted
 SHORT = 1 << 16  # ticks
@@ -165,7 +166,7 @@ class Tasks:
                     tables["timings"].append(row | {"most": most})
             return tables
 
-        return Task(f"events {width / 1e6:g}s", self._work(operator, width // 10_000, self.settings.events), run)
+        return Task(f"events {width / 1e6:g}s", self._work(operator, width // APART, self.settings.events), run)
 
     def _events_latency(self) -> Task:
         operator, wanted = "relative_variation", self.settings.events_latency
@@ -189,7 +190,7 @@ class Tasks:
 
             return {"source": [source], "skipped": skipped, **self._each_round(said, stream.most(width), rounds, once)}
 
-        return Task("events latency", self._work(operator, wanted // 10_000, self.settings.events), run)
+        return Task("events latency", self._work(operator, wanted // APART, self.settings.events), run)
 
     def _each_round(
         self, said: dict[str, Any], rows: int, rounds: int, once: Callable[[str, Any, Any], Timing]
