@@ -70,7 +70,8 @@ A statement is confirmed or refuted by this run alone. A setting counts against 
 repetitions of both algorithms lie apart, and it takes more than twice as many such settings as chance alone would give
 to refute it. Whether a worst case grows is decided from the smaller n to the larger: calls are exact, so one more call
 is growth; the longest time may be 4 times as long where n is 1,024 times as large, for caches, and is called growth
-from 32 times on.
+from 32 times on. For bloom, whose states have 512 bytes, the smaller window lies in a cache and the larger one does
+not: that alone may be what its times say. Where memory was short, its larger n is smaller than that of the others.
 
 {claims}
 

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from slidewise.evaluation import windows
 from slidewise.evaluation.bits import folded
 from slidewise.evaluation.claims import claims_of
 from slidewise.evaluation.commands import evaluate
+from slidewise.evaluation.compiling import compile_all
 from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import Events, make_events, read_events
 from slidewise.evaluation.loops import body_of
@@ -27,6 +29,7 @@ from slidewise.evaluation.settings import ALGORITHMS, Settings
 from slidewise.evaluation.store import Store, settings_in
 from slidewise.evaluation.summary import Latency, Results, Speed
 from slidewise.kernels import algebra
+from slidewise.kernels.cache import cache_folder
 
 TINY = Settings(
     "tiny",
@@ -164,6 +167,20 @@ def test_a_stopped_run_goes_on_where_it_was(store: Store) -> None:
     assert again == set(stopped.glob("*.parquet"))
     assert "1 to do, about" in said.file.getvalue()
     assert not list(store.raw.glob(".*"))
+
+
+@pytest.mark.usefixtures("store")
+def test_other_processes_find_what_was_compiled() -> None:
+    if cache_folder() is None:
+        pytest.skip("nothing can be kept on disk here")
+    said: list[str] = []
+    found = compile_all([("DabaLite", "sum"), ("TwoStacks", "sum")], 2, said.append)
+    assert {(row["algorithm"], row["operator"], row["compiled"]) for row in found["compiled"]} == {
+        ("DabaLite", "sum", False),
+        ("TwoStacks", "sum", False),
+    }
+    assert found["compiling"][0]["processes"] == 2
+    assert sorted(said) == ["compile DabaLite, sum", "compile TwoStacks, sum"]
 
 
 def test_results_are_not_mixed(store: Store) -> None:
@@ -306,6 +323,24 @@ def test_the_report_stands_alone_and_the_figures_are_there(store: Store) -> None
     assert "totals of all answers are the same" in page
     assert "Compiled: of 9 pairs of algorithm and operator" in page
     assert "SubtractOnEvict" in page  # why SlickDeque is not run for sums
+
+
+def test_the_page_of_the_docs_is_written_from_a_run(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script: Any = run_path(str(Path(__file__).parents[2] / "docs" / "write_evaluation.py"))["write"]
+    names = sorted(path.stem for path in (store.folder / "figures").glob("*.svg"))
+    for name, value in {"DOCS": tmp_path, "FIGURES": tmp_path / "evaluation", "draw_all": lambda *_: names}.items():
+        monkeypatch.setitem(script.__globals__, name, value)
+    script(store.folder, "The machine was quiet.")
+    page = (tmp_path / "evaluation.md").read_text(encoding="utf-8")
+    assert sorted(path.stem for path in (tmp_path / "evaluation").iterdir()) == names
+    assert {name for name in names if f"(evaluation/{name}.svg)" in page} == set(names)
+    assert "This page is one run of `slidewise bench paper --others`." in page
+    assert "\nThe machine was quiet.\n" in page
+    assert "| SlickDeque | not selective: a sum" in page
+    assert "| sum | Recalc |" in page
+    assert "{" not in page
 
 
 def test_counts_decide_what_grows(store: Store) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -19,7 +19,7 @@ Pair = tuple[str, str]  # algorithm, operator
 
 
 def compile_all(pairs: Sequence[Pair], processes: int, done: Callable[[str], None]) -> Tables:
-    """Compile what is not on disk yet, in so many processes: how long each pair took, and all of them.
+    """Compile what is not on disk yet, in so many processes: seconds of the processor for each pair, and of all.
 
     Where nothing can be kept on disk another process is of no use.
     """
@@ -48,12 +48,12 @@ def _in_processes(pairs: Sequence[Pair], processes: int) -> Iterator[tuple[Pair,
 
 
 def compile_pair(algorithm: str, operator: str) -> tuple[float, bool]:
-    """Run an algorithm's loops for some rows: the seconds it took, and whether anything had to be compiled."""
-    began = perf_counter()
+    """Run an algorithm's loops for some rows: seconds of the processor, and whether anything had to be compiled."""
+    began = process_time()
     if operator == "relative_variation":
         windows.events(algorithm, Events(np.arange(8), np.arange(1, 9), 0, ""), 4, 8)
     else:
         values = windows.values_of(operator, 0, 8)
         windows.rounds(algorithm, operator, values, 2, 4)
         windows.fill_and_drain(algorithm, operator, values, 2, 4)
-    return perf_counter() - began, windows.compiled_anew(algorithm, operator)
+    return process_time() - began, windows.compiled_anew(algorithm, operator)

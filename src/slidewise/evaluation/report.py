@@ -234,11 +234,12 @@ def _durations(results: Results) -> list[str]:
             longest = max(new, key=lambda row: float(row["seconds"]))
             work = sum(row["seconds"] for row in new)
             seconds, processes = results.compiling["seconds"], results.compiling["processes"]
+            by = f"{processes} processes" if processes > 1 else "one process"
             said += (
-                f", in {seconds:.0f} s by {processes} process{'es' if processes > 1 else ''} ({work:.0f} s of work; "
+                f", in {seconds:.0f} s by {by} ({work:.0f} s of the processor; "
                 f"{longest['algorithm']} for {longest['operator']} took longest, {longest['seconds']:.0f} s)"
             )
-        found.append(f"{said}; the rest was found on disk.")
+        found.append(said + ("." if len(new) == pairs else "; the rest was found on disk."))
     took = sum(results.seconds.values())
     found.append(f"The {len(results.seconds)} experiments took {took / 60:.1f} minutes, after that.")
     return found

@@ -19,6 +19,7 @@ from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Rows, Tables
 from slidewise.evaluation.windows import Timing
 
+APART = 10_000  # microseconds, about, from one event to the next: only for the estimate
 BEST = -1  # stands for a repetition: of each round the shortest of all repetitions
 MOST_COUNTED = 2_000_000  # rounds of events whose calls are counted
 SHORT = 1 << 16  # ticks
@@ -66,8 +67,9 @@ class Tasks:
         for operator in s.operators:
             yield self._latency(operator, s.latency_n, s.latency_rounds, "latency")
         for operator in s.operators:
-            for n in growth_sizes(s, operator):
-                yield self._latency(operator, n, s.growth_rounds, "growth")
+            sizes = growth_sizes(s, operator)
+            for n in sizes:
+                yield self._latency(operator, n, min(s.growth_rounds, 4 * sizes[1]), "growth")
         for workload in ("throughput", "fill and drain"):
             for operator in s.operators:
                 for n in s.sizes:
@@ -164,7 +166,7 @@ class Tasks:
                     tables["timings"].append(row | {"most": most})
             return tables
 
-        return Task(f"events {width / 1e6:g}s", self._work(operator, width // 10_000, self.settings.events), run)
+        return Task(f"events {width / 1e6:g}s", self._work(operator, width // APART, self.settings.events), run)
 
     def _events_latency(self) -> Task:
         operator, wanted = "relative_variation", self.settings.events_latency
@@ -188,7 +190,7 @@ class Tasks:
 
             return {"source": [source], "skipped": skipped, **self._each_round(said, stream.most(width), rounds, once)}
 
-        return Task("events latency", self._work(operator, wanted // 10_000, self.settings.events), run)
+        return Task("events latency", self._work(operator, wanted // APART, self.settings.events), run)
 
     def _each_round(
         self, said: dict[str, Any], rows: int, rounds: int, once: Callable[[str, Any, Any], Timing]
@@ -221,7 +223,8 @@ class Tasks:
         rows: Rows = []
         runs = [("static", s.count_n, 4 * s.count_n), ("fill and drain", s.count_n, 4 * s.count_n)]
         for algorithm in s.everyone:
-            for workload, n, rounds in (*runs, ("static", s.growth[0], 4 * s.growth[0]), ("static", s.growth[1], 0)):
+            large = s.growth[1] if algorithm in s.algorithms else s.latency_n  # no claim is about the others
+            for workload, n, rounds in (*runs, ("static", s.growth[0], 4 * s.growth[0]), ("static", large, 0)):
                 if algorithm == "Recalc" and n > s.count_n:
                     continue  # n calls a round, by its definition
                 found = count(algorithm, workload, values, n, rounds or s.count_rounds)
