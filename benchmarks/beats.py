@@ -2,8 +2,8 @@
 
 Both sides read the same Parquet files and write to Parquet on local[2]; turns are interleaved, their median counts, and
 in every turn the rows of both are compared. In batch both sides are warmed up on the first 1,000 rows. On a stream the
-time is that of the micro-batch that takes the rows in, the second one, alone, and with those after it by which all beats
-are out; Spark keeps its windows in its default store, Slidewise its slices in RocksDB.
+time is that of the micro-batch that takes the rows in, the second one, alone, and with those after it by which all
+beats are out; Spark keeps its windows in its default store, Slidewise its slices in RocksDB.
 
     python benchmarks/beats.py [--quick] [--only WORD] [--turns N]
 """
