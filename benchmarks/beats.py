@@ -1,8 +1,9 @@
 """Answers on a beat against Spark's `groupBy(window(ts, "10 minutes", "1 second"), key)`, in batch and on a stream.
 
 Both sides read the same Parquet files and write to Parquet on local[2]; turns are interleaved, their median counts, and
-in every turn the rows of both are compared. Both sides are warmed up on a few rows. On a stream the time is that of
-the micro-batch that takes the rows in, the second one, alone, and with those after it by which all beats are out; Spark keeps its windows in its default store, Slidewise its slices in RocksDB.
+in every turn the rows of both are compared. Both sides are warmed up on a few rows. On a stream the time is that of the
+micro-batch that takes the rows in, the second one, alone, and with those after it by which all beats are out; Spark
+keeps its windows in its default store, Slidewise its slices in RocksDB.
 
     python benchmarks/beats.py [--quick] [--only WORD] [--turns N]
 """
