@@ -112,7 +112,7 @@ def newest_batch(directory: Path) -> int:
 
 def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
     choose = random.Random(KILLS)
-    table = filled(directory, files=max(20, KILLS * 3 // 2), rows=600, seed=1)
+    table = filled(directory, files=max(14, KILLS * 3 // 2), rows=600, seed=1)
     kills = tries = 0
     while kills < KILLS:
         running = start(directory, "once")
@@ -139,7 +139,7 @@ def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
 
 
 def test_workers_that_die_before_between_and_after_writes_leave_no_trace(directory: Path) -> None:
-    table = filled(directory, files=4, rows=2_500, seed=2)
+    table = filled(directory, files=3, rows=2_000, seed=2)
     points: Any = {"SLIDEWISE_KILL_AT": "before:16,between:60,after:16"}
     assert start(directory, "until_done", **points).wait() == 0, log_of(directory)
     failures = int(re.findall(r"done after (\d+) failures", log_of(directory))[-1])

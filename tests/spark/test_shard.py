@@ -31,11 +31,12 @@ def on_a_shard(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     return lanes.as_table(definition, table, stream.found)
 
 
-@pytest.fixture(scope="module", params=[65_536, 150], ids=["large pages", "small pages"])
-def answers(request: pytest.FixtureRequest) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    """With pages so small that most keys are large; with those of every day, test_stream.py has them on Spark."""
     lanes.LANES["shard"] = on_a_shard
     try:
-        with small_pages(request.param):
+        with small_pages(150):
             return lanes.run_together("shard", list(CASES.values()))
     finally:
         del lanes.LANES["shard"]
@@ -101,7 +102,7 @@ def long_rows(count: int, seed: int) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_large_keys_give_the_answers_of_a_table(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     table = long_rows(2_000, seed)
     definition = LONG
