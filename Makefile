@@ -19,7 +19,7 @@ demo: $(STAMP)-demo ## Run a job on Spark over a million events, with a report, 
 	@$(VENV)/bin/slidewise demo $(FILE) --out build/demo --overwrite
 
 test: lint ## Check style and types, run the tests and the examples in the docs
-	@$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))') --dist loadfile
+	@$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))') --dist loadfile
 
 test-browser: $(STAMP)-browser ## Test the page of traces in Chromium, installed if there is none; pictures in build/browser
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \

@@ -25,12 +25,16 @@ with suppress(SlidewiseError):
 # What takes longest begins first, so that no process is left alone with it in the end.
 LONGEST = (
     "spark",
+    "streams",
     "tests/crash/test_kill.py",
     "tests/definitions/test_lanes.py",
     "tests/spark/test_shard.py",
     "tests/spark/test_connect.py",
     "tests/spark/test_memory.py",
 )
+
+
+STREAMS = ("tests/spark/test_stream", "tests/spark/test_beats", "tests/pipeline/")
 
 
 @cache
@@ -42,13 +46,15 @@ def uses_spark(file: str) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Files are what processes share out, as with `--dist loadfile`; those with the Spark session are like one file."""
+    """Files are what processes share out, as with `--dist loadfile`; those with a Spark session are like two files."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneSpark(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "spark" if file.startswith("tests/") and uses_spark(file) else file
+            if not (file.startswith("tests/") and uses_spark(file)):
+                return file
+            return "streams" if file.startswith(STREAMS) else "spark"
 
         def _assign_work_unit(self, node: Any) -> None:
             for scope in reversed(LONGEST):

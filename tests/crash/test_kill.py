@@ -104,10 +104,16 @@ def compare(directory: Path, table: pa.Table) -> None:
             assert found.column(name).to_pylist() == expected.column(name).to_pylist(), (what, name)
 
 
-def newest_batch(directory: Path) -> int:
-    """The number of the newest micro-batch that any of the jobs has begun."""
-    begun = (directory / "checkpoint").glob("*/offsets/[0-9]*")
-    return max((int(path.name) for path in begun if path.suffix == ""), default=-1)
+def batches_begun(directory: Path) -> int:
+    """How many micro-batches the jobs have begun, all together; 0 as long as one has begun none.
+
+    A checkpoint in which the first one is only half written is one that Spark itself refuses.
+    """
+    newest = []
+    for name in job.JOBS:
+        begun = (directory / "checkpoint" / name / "offsets").glob("[0-9]*")
+        newest.append(max((int(path.name) + 1 for path in begun if path.suffix == ""), default=0))
+    return sum(newest) if all(newest) else 0
 
 
 def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
@@ -116,10 +122,10 @@ def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
     kills = tries = 0
     while kills < KILLS:
         running = start(directory, "once")
-        before, moment = newest_batch(directory), None
+        before, moment = batches_begun(directory), None
         while running.poll() is None:
             time.sleep(0.02)
-            if moment is None and newest_batch(directory) > before:  # it is at work
+            if moment is None and batches_begun(directory) > before:  # it is at work
                 moment = time.monotonic() + choose.random() * choose.choice([0.2, 1.0, 2.5])
             if moment is not None and time.monotonic() >= moment:
                 os.killpg(running.pid, signal.SIGKILL)
