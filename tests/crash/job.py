@@ -1,7 +1,7 @@
-"""Streaming jobs in a process of their own, for others to kill: `python job.py DIRECTORY once|until_done`.
+"""Streaming jobs in a process of their own, for others to kill: `python job.py DIRECTORY once|until_done [NAME ...]`.
 
-They read the directory's `in`, all at the same time, and write to `out`, each under its name. When all have gone
-through everything, the sinks' rows, as Spark reads them, are put into `rows`.
+They read the directory's `in`, all at the same time, and write to `out`, each under its name. When those named, or all,
+have gone through everything, the sinks' rows, as Spark reads them, are put into `rows`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ JOBS = {
 SCHEMA = "k string, ts timestamp, x double, id bigint"
 
 
-def main(directory: Path, how: str) -> None:
+def main(directory: Path, how: str, *names: str) -> None:
     spark = session(SETTINGS)
     stream = Files(spark, directory / "in").stream(SCHEMA).withWatermark("ts", "5 seconds")
     failed = 0
-    left = list(JOBS)
+    left = list(names or JOBS)
     while left:
         queries = {
             name: started(
@@ -67,8 +67,8 @@ def main(directory: Path, how: str) -> None:
                 if how == "once" or failed > 200:
                     raise
                 print(f"failed: {str(error).splitlines()[0][:200]}", flush=True)
-    (directory / "rows").mkdir()
-    for name in JOBS:
+    (directory / "rows").mkdir(exist_ok=True)
+    for name in names or JOBS:
         found = spark.read.parquet(str(directory / "out" / name)).toArrow()
         pq.write_table(found, directory / "rows" / f"{name}.parquet")
     print(f"done after {failed} failures", flush=True)
@@ -76,4 +76,4 @@ def main(directory: Path, how: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])
