@@ -45,6 +45,9 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/gaps.py
 	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
+	@$(PY) benchmarks/percentiles.py --spark
+	@$(PY) benchmarks/grain.py
+	@$(PY) benchmarks/beats.py
 	@$(PY) benchmarks/spark_batch.py
 	@$(PY) benchmarks/spark_stream.py
 

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
-from slidewise.errors import SlidewiseError
 from slidewise.live.celled import Celled, Cells
 from slidewise.live.spec import Spec
 from slidewise.spark.blame import fault, said
 from slidewise.spark.buckets import COUNT, Keys, of_part
 from slidewise.spark.cell_table import CellTables
 from slidewise.spark.directory import Directory
+from slidewise.spark.kept import Kept
 from slidewise.spark.large_cells import LargeCells
 from slidewise.spark.pages import LARGEST, Pages
-from slidewise.spark.runs import Runs, joined, ranges
+from slidewise.spark.runs import Runs, ranges
 from slidewise.spark.sorted_rows import SortedRows, named
 
 Array = Any
 
 
-class KeptCells:
+class KeptCells(Kept):
     """The cells of one spec; `part` is its number among the parts of `Keys`."""
 
     def __init__(
@@ -39,13 +39,12 @@ class KeptCells:
         schema: Any,
         answers: dict[str, Any],
     ) -> None:
+        super().__init__(definition, answers)
         self._pages = pages
         self._directory = directory
-        self._definition = definition
         self._spec = spec
         self._part = part
         self._input = schema
-        self._answers = answers
         self._large: dict[int, LargeCells] = {}
 
     @cached_property
@@ -61,28 +60,9 @@ class KeptCells:
             self._large[number] = LargeCells(self._pages, self._definition, self._tables, number)
         return self._large[number]
 
-    def slide(self, before: Keys, table: Any, runs: Runs, numbers: Array) -> tuple[dict[str, Any], Any, Array, Array]:
-        """The answers; the cells to keep, how many for each key, and the numbers of keys with pages of their own."""
-        is_large = np.isin(runs.each, runs.first[numbers > 0])
-        stays = np.where(runs.last == runs.first, numbers, 0)
-        parts, kept, counts = [], self.schema.empty_table(), np.zeros(len(numbers), np.int64)
-        if not is_large.all():
-            small = table.filter(~is_large) if is_large.any() else table
-            answers, kept, counts = self._slide_small(before, small, runs.each[~is_large], runs, stays)
-            parts.append(answers)
-        places = [np.flatnonzero(~is_large)]
-        for k in np.flatnonzero(numbers).tolist():
-            at = np.flatnonzero(runs.each == runs.first[k])
-            places.append(at)
-            parts.append(self._push(int(numbers[k]), table.slice(int(at[0]), len(at))))
-            if runs.last[k] != runs.first[k]:
-                self.large_key(int(numbers[k])).drop()
-        return joined(parts, np.concatenate(places), self._answers), kept, counts, stays
-
     def _slide_small(
         self, before: Keys, table: Any, each: Array, runs: Runs, large: Array
     ) -> tuple[dict[str, Any], Any, Array]:
-        """The same for rows of small keys; keys that have become too large for a page get a number in `large`."""
         import pyarrow as pa
 
         which, codes = np.unique(each, return_inverse=True)
@@ -124,10 +104,3 @@ class KeptCells:
 
         found = fault(self._spec, tried, rows.count)
         return error if found is None else said(error, found[0], named(self._definition, rows.table, found[1], ()))
-
-    def _push(self, number: int, rows: Any) -> dict[str, Any]:
-        try:
-            return self.large_key(number).push(rows)
-        except SlidewiseError as error:
-            where = named(self._definition, rows, len(rows) - 1, ())
-            raise type(error)(f"{error}; in one of the {len(rows)} rows up to {where}") from error

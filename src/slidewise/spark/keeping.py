@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
-from slidewise.errors import SlidewiseError
 from slidewise.live.spec import Spec
 from slidewise.spark import buckets as B
 from slidewise.spark.buckets import Buckets, Keys
 from slidewise.spark.cell_keeping import KeptCells
 from slidewise.spark.directory import Directory
+from slidewise.spark.kept import Kept
 from slidewise.spark.large_key import LargeKey, Windowed, windowed
 from slidewise.spark.pages import LARGEST, Pages
-from slidewise.spark.runs import Runs, joined, ranges
+from slidewise.spark.runs import Runs, ranges
 from slidewise.spark.sorted_rows import SortedRows, named
 from slidewise.spark.stream_answers import sliding
 
@@ -46,7 +46,7 @@ class Keeping:
         self.buckets = Buckets(pages, directory, keys, [part.schema for part in self.parts])
 
 
-class KeptRows:
+class KeptRows(Kept):
     """The rows that windows without a grain share."""
 
     def __init__(
@@ -60,11 +60,10 @@ class KeptRows:
     ) -> None:
         import pyarrow as pa
 
+        super().__init__(definition, answers)
         self._pages = pages
         self._directory = directory
-        self._definition = definition
         self._specs = specs
-        self._answers = answers
         self._large: dict[int, LargeKey] = {}
         assert definition.on is not None
         needed = {definition.on: None}
@@ -84,32 +83,9 @@ class KeptRows:
             self._large[number] = LargeKey(self._pages, self._definition, self._groups, self.schema, number)
         return self._large[number]
 
-    def slide(self, before: Keys, table: Any, runs: Runs, numbers: Array) -> tuple[dict[str, Any], Any, Array, Array]:
-        """Answers over windows that slide; the rows to keep, how many for each key, and the numbers of large keys.
-
-        `before` are the keys that go on, and `numbers` those of large keys among all.
-        """
-        new = table.select(self.schema.names)
-        is_large = np.isin(runs.each, runs.first[numbers > 0])
-        stays = np.where(runs.last == runs.first, numbers, 0)
-        parts, kept, counts = [], self.schema.empty_table(), np.zeros(len(numbers), np.int64)
-        if not is_large.all():
-            small = table.filter(~is_large) if is_large.any() else table
-            answers, kept, counts = self._slide_small(before, small, runs.each[~is_large], runs, stays)
-            parts.append(answers)
-        places = [np.flatnonzero(~is_large)]
-        for k in np.flatnonzero(numbers).tolist():
-            at = np.flatnonzero(runs.each == runs.first[k])
-            places.append(at)
-            parts.append(self._push(int(numbers[k]), new.slice(int(at[0]), len(at)), table, int(at[-1])))
-            if runs.last[k] != runs.first[k]:
-                self.large_key(int(numbers[k])).drop()
-        return joined(parts, np.concatenate(places), self._answers), kept, counts, stays
-
     def _slide_small(
         self, before: Keys, table: Any, each: Array, runs: Runs, large: Array
     ) -> tuple[dict[str, Any], Any, Array]:
-        """The same for rows of small keys; keys that have become too large for a page get a number in `large`."""
         import pyarrow as pa
 
         old = np.repeat(runs.first[runs.connected], before.numbers(B.COUNT))
@@ -136,10 +112,5 @@ class KeptRows:
             counts[k] = 0
         return found, rows.take(pa.array(ranges(firsts, counts))), counts
 
-    def _push(self, number: int, rows: Any, table: Any, last: int) -> dict[str, Any]:
-        """A large key's answers for new rows, the last of which is row `last` of the table."""
-        try:
-            return self.large_key(number).push(rows)
-        except SlidewiseError as error:
-            where = named(self._definition, table, last, ())
-            raise type(error)(f"{error}; in one of the {len(rows)} rows up to {where}") from error
+    def _taken_in(self, rows: Any) -> Any:
+        return rows.select(self.schema.names)
