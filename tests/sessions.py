@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
+# Classes that Java need not load one by one, see `archive`; where they are not, or not of this Spark, it loads them.
+ARCHIVE = Path(__file__).parents[1] / "build" / "spark.jsa"
 # Tests end before Java's second compiler has paid for itself.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+PLAIN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
+JAVA = f'{PLAIN} "-XX:SharedArchiveFile={ARCHIVE}"' if ARCHIVE.exists() else PLAIN
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -28,9 +28,7 @@ from streams import Files
 
 import slidewise
 
-KILLS = int(os.environ.get("SLIDEWISE_KILLS", "0"))
-if not KILLS:
-    pytest.skip("kills take minutes: SLIDEWISE_KILLS=8 runs them", allow_module_level=True)
+KILLS = int(os.environ.get("SLIDEWISE_KILLS", "8"))
 JOB = Path(job.__file__)
 
 

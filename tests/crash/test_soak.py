@@ -63,7 +63,7 @@ def test_memory_and_state_stay_flat(tmp_path: Path) -> None:
     add(0)
     stream = files.stream(job.SCHEMA).withWatermark("ts", "5 seconds")
     query = (
-        stream.transform(job.DEFINITION, shards=4, forget_after="400s")
+        stream.transform(job.JOBS["rows"], shards=4, forget_after="400s")
         .writeStream.format("noop")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .start()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sessions import JAVA
 
 import slidewise
 
@@ -112,7 +113,7 @@ print("OK")
 
 def test_definitions_over_spark_connect(tmp_path: Path) -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    variables |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": JAVA}
     # Workers of Connect run in a directory of their own, where a relative path leads nowhere.
     variables["PYTHONPATH"] = str(Path(slidewise.__file__).resolve().parents[1])
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
