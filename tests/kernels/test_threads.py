@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.quantiles import FEWEST
+from slidewise.kernels.ranks import BATCH
 from slidewise.kernels.threads import VARIABLE, most_threads, share_out
 
 
@@ -38,7 +38,7 @@ def test_a_number_of_threads_that_is_none(said: str, monkeypatch: pytest.MonkeyP
 
 
 def test_medians_do_not_depend_on_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(5).integers(0, 1_000, 5 * FEWEST).astype(np.float64)
+    x = np.random.default_rng(5).integers(0, 1_000, 5 * BATCH).astype(np.float64)
     keys = np.arange(len(x)) % 3
     found = []
     for threads in ("1", "4"):
