@@ -17,6 +17,10 @@ def test_parts_cover_all_once(threads: str, monkeypatch: pytest.MonkeyPatch) -> 
         done: list[int] = []
         share_out(count, 5, lambda a, b, done=done: done.extend(range(a, b)))  # type: ignore[misc]
         assert sorted(done) == list(range(count))
+        parts: list[tuple[int, int]] = []
+        share_out(count, 5, lambda a, b, parts=parts: parts.append((a, b)), pieces=9)  # type: ignore[misc]
+        assert sorted(i for a, b in parts for i in range(a, b)) == list(range(count))
+        assert len(parts) >= min(count, 5)
 
 
 def test_an_error_of_another_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +32,8 @@ def test_an_error_of_another_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -
 
     with pytest.raises(ZeroDivisionError):
         share_out(10, 2, work)
+    with pytest.raises(ZeroDivisionError):
+        share_out(10, 2, work, pieces=10)
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
