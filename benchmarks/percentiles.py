@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -140,8 +141,11 @@ def spark_case(rows: int) -> list[tuple[Any, ...]]:
     spark = start("local[2]", {"spark.sql.shuffle.partitions": "4"})
     choose = np.random.default_rng(8)
     frame = pd.DataFrame({"k": choose.integers(0, KEYS, rows), "ts": np.arange(rows), "x": choose.random(rows)})
-    events = spark.createDataFrame(frame).repartition(4).cache()
-    events.count()
+    with tempfile.TemporaryDirectory() as folder:
+        # From a file: Spark would compare a plan that holds the rows themselves with cached ones, for half a second.
+        spark.createDataFrame(frame).write.parquet(f"{folder}/events")
+        events = spark.read.parquet(f"{folder}/events").repartition(4).cache()
+        events.count()
     frames = Window.partitionBy("k").orderBy("ts").rowsBetween(-99, 0)
     p99 = sw.Sliding(by="k", on="ts", p99=sw.quantile(0.99)("x").over(rows=100))
     about = sw.Sliding(by="k", on="ts", p99=sw.quantile(0.99, approximate=0.01)("x").over(rows=100))

@@ -10,7 +10,9 @@ import pytest
 
 import slidewise as sw
 from slidewise.kernels import quantiles as kernel
-from slidewise.kernels.bits import LEVELS, places
+from slidewise.kernels.bits import LEVELS, clear, places
+from slidewise.kernels.bounds import row_bounds, some_row_bounds
+from slidewise.kernels.ranks import BATCH, FALLS, FEWEST, cut
 from slidewise.operators.log_buckets import bucket, middle, parts_of
 from slidewise.operators.quantiles import INTERPOLATIONS
 
@@ -186,3 +188,58 @@ def test_what_approximate_refuses() -> None:
             sw.quantile(0.5, approximate=nonsense)
     with pytest.raises(sw.SlidewiseError, match="does not interpolate"):
         sw.quantile(0.5, approximate=0.01, interpolation="lower")
+
+
+@pytest.mark.parametrize("n", [1, 7, 900, 9_000])
+def test_rows_of_keys_are_cut_into_pieces_anywhere(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that each piece finds for itself are those of all rows, where keys are long, short or without rows."""
+    monkeypatch.setattr(kernel, "PIECE", 1_000)
+    offsets = np.array([0, 0, 1, 2, 40_000, 40_000, 40_700, 70_000, 70_001, 70_001])
+    x = choose.random(offsets[-1])
+    starts, ends = np.empty(len(x), np.int64), np.arange(1, len(x) + 1)
+    row_bounds(offsets, n, False, starts, ends)
+    assert (starts < ends).all()
+    for a in (0, 1, 2, 39_999, 40_000, 40_699, 69_999, 70_000):
+        some, some_ends = np.empty(min(900, len(x) - a), np.int64), np.empty(min(900, len(x) - a), np.int64)
+        some_row_bounds(offsets, n, a, some, some_ends)
+        assert np.array_equal(some, starts[a : a + 900])
+        assert np.array_equal(some_ends, ends[a : a + 900])
+    (found,) = kernel.quantiles_of_rows(x, offsets, n, [(0.5, "linear")])
+    (right,) = kernel.quantiles(x, starts, ends, [(0.5, "linear")])
+    assert np.array_equal(found, right)
+    assert_numpys(x, starts, ends, found, 0.5, "linear")
+
+
+def test_segments_cover_every_window_once() -> None:
+    starts = np.sort(choose.integers(0, 300_000, 5_000))
+    ends = np.maximum.accumulate(np.minimum(starts + choose.choice([0, 3, 500, 20_000], 5_000), 300_000))
+    ends[::7] = starts[::7]  # empty, and their ends fall
+    known = np.zeros((BATCH // FEWEST, FALLS + 1), np.int64)
+    seen = i = 0
+    while True:
+        count, size, i = cut(starts, ends, i, 300_000, known)
+        if not count:
+            break
+        assert count == 1 or size <= BATCH
+        for first, stop, low, high, *_ in known[:count].tolist():
+            assert (starts[seen:first] >= ends[seen:first]).all()
+            full = np.flatnonzero(starts[first:stop] < ends[first:stop]) + first
+            assert low == starts[first]
+            assert starts[full].min() >= low
+            assert ends[full].max() <= high
+            seen = stop
+    assert i == len(starts)
+    assert (starts[seen:] >= ends[seen:]).all()
+
+
+def test_a_set_is_emptied_up_to_its_size() -> None:
+    for size in (1, 64, 65, 4_097, 300_000):
+        at = places(300_000)
+        bits = np.full(at[-1], 3, np.uint64)
+        clear(bits, at, size)
+        words = size
+        for level in range(LEVELS):
+            if at[level] == at[level + 1]:
+                break
+            words = -(-words // 64)
+            assert not bits[at[level] : at[level] + words + 1].any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.quantiles import FEWEST
+from slidewise.kernels.ranks import BATCH
 from slidewise.kernels.threads import VARIABLE, most_threads, share_out
 
 
@@ -17,6 +17,10 @@ def test_parts_cover_all_once(threads: str, monkeypatch: pytest.MonkeyPatch) -> 
         done: list[int] = []
         share_out(count, 5, lambda a, b, done=done: done.extend(range(a, b)))  # type: ignore[misc]
         assert sorted(done) == list(range(count))
+        parts: list[tuple[int, int]] = []
+        share_out(count, 5, lambda a, b, parts=parts: parts.append((a, b)), pieces=9)  # type: ignore[misc]
+        assert sorted(i for a, b in parts for i in range(a, b)) == list(range(count))
+        assert len(parts) >= min(count, 5)
 
 
 def test_an_error_of_another_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +32,8 @@ def test_an_error_of_another_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -
 
     with pytest.raises(ZeroDivisionError):
         share_out(10, 2, work)
+    with pytest.raises(ZeroDivisionError):
+        share_out(10, 2, work, pieces=10)
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
@@ -38,7 +44,7 @@ def test_a_number_of_threads_that_is_none(said: str, monkeypatch: pytest.MonkeyP
 
 
 def test_medians_do_not_depend_on_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(5).integers(0, 1_000, 5 * FEWEST).astype(np.float64)
+    x = np.random.default_rng(5).integers(0, 1_000, 5 * BATCH).astype(np.float64)
     keys = np.arange(len(x)) % 3
     found = []
     for threads in ("1", "4"):

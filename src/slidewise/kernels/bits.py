@@ -57,6 +57,17 @@ def places(size: int) -> Any:
 
 
 @jit
+def clear(bits: Any, at: Any, size: Any) -> None:
+    """Empty a set of numbers below `size`, in room for as many or more."""
+    level = 0
+    while at[level] < at[level + 1]:
+        size = (size + 63) >> 6
+        for w in range(at[level], at[level] + size + 1):
+            bits[u(w)] = 0
+        level += 1
+
+
+@jit
 def add(bits: Any, at: Any, p: Any) -> None:
     """Put p into the set."""
     level = 0

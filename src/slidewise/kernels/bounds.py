@@ -22,6 +22,21 @@ def row_bounds(offsets: Any, n: int, left: bool, starts: Any, ends: Any) -> None
 
 
 @cached_jit
+def some_row_bounds(offsets: Any, n: int, a: int, starts: Any, ends: Any) -> None:
+    """The same for rows from a on only, as many as there is room for, each itself included."""
+    k = np.searchsorted(offsets, a, "right") - 1
+    i = a
+    while i < a + len(starts):
+        first = offsets[k]
+        stop = min(offsets[k + 1], a + len(starts))
+        for j in range(i, stop):
+            starts[u(j - a)] = max(first, j + 1 - n)
+            ends[u(j - a)] = j + 1
+        i = max(i, stop)
+        k += 1
+
+
+@cached_jit
 def time_bounds(
     times: Any, offsets: Any, width: Any, whole: bool, edge: bool, left: bool, starts: Any, ends: Any
 ) -> Any:

@@ -14,7 +14,7 @@ from slidewise.kernels.grain import grain_bounds
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.run import compiled_kernel, run_bounds, run_rows
-from slidewise.kernels.special import SPECIAL, encode, quantiles_of
+from slidewise.kernels.special import SPECIAL, encode, quantile_of_rows, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
@@ -146,6 +146,8 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
     kernel = None if special or any(x.dtype == object for x in inputs) else compiled_kernel(op, inputs)
     if kernel is not None:
         return run_rows(op, kernel, inputs, offsets, n)
+    if op.builtin and op.name in ("median", "quantile") and inputs[0].dtype != object:
+        return quantile_of_rows(op, inputs[0], offsets, n)
     index = np.int32 if m < 2**31 - 1 else np.int64
     starts, ends = np.empty(m, index), np.empty(m, index)
     row_bounds(offsets, n, False, starts, ends)

@@ -7,6 +7,7 @@ step or two with every row that comes or goes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,27 +19,24 @@ from slidewise.kernels.bits import (
     SELECTED,
     add,
     byte_counts,
+    clear,
     discard,
-    high_zeros,
     low_zeros,
     next_word,
-    places,
     previous_word,
     select,
 )
-from slidewise.kernels.bounds import longest
+from slidewise.kernels.bounds import longest, some_row_bounds
 from slidewise.kernels.jit import cached_jit, jit
+from slidewise.kernels.ranks import AT, BATCH, FIRST, HIGH, LOW, NANS, STOP, WIDTH, WINDOWS, Segments
 from slidewise.kernels.threads import share_out
 
 LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT = range(5)
 _COMPUTED = (LINEAR, MIDPOINT)
 METHODS = {"linear": LINEAR, "lower": LOWER, "higher": HIGHER, "nearest": NEAREST, "midpoint": MIDPOINT}
 
-FEWEST = 32_768  # rows of a segment, at least
-FEW_RUNS = 64  # runs of this length are merged, shorter ones sorted
-WINDOWS = 4  # how many windows long a segment is
-_SIGN = np.uint64(1 << 63)
-_ALL = np.uint64(2**64 - 1)
+PIECE = 262_144  # windows that a thread takes at once, about
+Bounds = Callable[[int, int], tuple[Any, Any]]  # the starts and ends of windows a to b
 
 
 def quantiles(x: Any, starts: Any, ends: Any, asked: list[tuple[float, str]]) -> list[Any]:
@@ -46,138 +44,48 @@ def quantiles(x: Any, starts: Any, ends: Any, asked: list[tuple[float, str]]) ->
 
     x holds float64 or int64. A window with a NaN answers NaN, one without rows anything.
     """
+    most = int(longest(starts, ends)) if len(starts) else 0
+    return _shared_out(x, len(starts), most, lambda a, b: (starts[a:b], ends[a:b]), asked)
+
+
+def quantiles_of_rows(x: Any, offsets: Any, n: int, asked: list[tuple[float, str]]) -> list[Any]:
+    """The same over the last n rows of each key at every row; key k has the rows offsets[k:k + 2]."""
+    m = len(x)
+
+    def bounds(a: int, b: int) -> tuple[Any, Any]:
+        index = np.int32 if m < 2**31 - 1 else np.int64
+        starts, ends = np.empty(b - a, index), np.empty(b - a, index)
+        some_row_bounds(offsets, n, a, starts, ends)
+        return starts, ends
+
+    return _shared_out(x, m, min(n, m), bounds, asked)
+
+
+def _shared_out(x: Any, m: int, most: int, bounds: Bounds, asked: list[tuple[float, str]]) -> list[Any]:
+    """Let threads answer m windows piece by piece; none holds more than `most` rows."""
     x = np.ascontiguousarray(x)
-    m = len(starts)
     methods = [METHODS[interpolation] for _, interpolation in asked]
     found = [np.zeros(m, np.float64 if method in _COMPUTED else x.dtype) for method in methods]
 
     def work(a: int, b: int) -> None:
-        _quantiles(x, starts[a:b], ends[a:b], [q for q, _ in asked], methods, [one[a:b] for one in found])
+        _quantiles(x, *bounds(a, b), [q for q, _ in asked], methods, [one[a:b] for one in found])
 
-    # A part's first window is sorted anew, which must not count beside the part's own rows.
-    longest_one = int(longest(starts, ends)) if m else 0
-    share_out(m, len(x) // max(FEWEST, WINDOWS * longest_one), work)
+    # A piece's first window is sorted anew, which must not count beside the piece's own rows.
+    share_out(m, len(x) // max(BATCH, WINDOWS * most), work, len(x) // max(PIECE, WINDOWS**2 * most))
     return found
 
 
 def _quantiles(x: Any, starts: Any, ends: Any, asked: list[float], methods: list[int], found: list[Any]) -> None:
-    """The same for a part of the windows, by one thread."""
-    m = len(starts)
-    room = _Room(0)
+    """The same for a piece, by one thread."""
+    segments = Segments()
     i = 0
     while True:
-        i, low, high = _segment(starts, ends, i, len(x))
-        if i == m:
+        known, i = segments.take(x, starts, ends, i)
+        if not len(known):
             break
-        size = high - low
-        if size > room.size:
-            room = _Room(min(2 * size, len(x)))
-        part, packed, ranks = x[low:high], room.packed[:size], room.ranks[:size]
-        width, shift, nans, falls = _pack(part.view(np.uint64), x.dtype == np.float64, packed)
-        if falls > 0:
-            packed.sort(kind="stable" if falls < size // FEW_RUNS else None)
-        _settle(part, packed, width, shift, ranks)
-        at = places(size)
+        packed, ranks, bits, levels = segments.packed, segments.ranks, segments.bits, segments.levels
         for q, method, answers in zip(asked, methods, found, strict=True):
-            room.bits[: at[-1]] = 0
-            ordered = size - nans
-            after = _slide(
-                part, packed, width, ordered, ranks, starts, ends, i, low, room.bits, at, q, method, SELECTED, answers
-            )
-        i = after
-
-
-class _Room:
-    """Arrays for segments of up to so many rows."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.packed = np.empty(size, np.uint64)
-        self.ranks = np.empty(size, np.int32 if size < 2**31 else np.int64)
-        self.bits = np.zeros(places(max(size, 1))[-1], np.uint64)
-
-
-@cached_jit
-def _segment(starts: Any, ends: Any, i: Any, rows: Any) -> Any:
-    """From window i on, the first that is not empty, and the rows of the segment that begins with it."""
-    m = len(starts)
-    while i < m and starts[i] >= ends[i]:
-        i += 1
-    if i == m:
-        return i, np.int64(0), np.int64(0)
-    low: Any = np.int64(starts[i])
-    return i, low, min(np.int64(rows), low + max(WINDOWS * (np.int64(ends[i]) - low), FEWEST))
-
-
-@jit
-def _ordered(word: Any, floats: bool) -> Any:
-    """A word of a number as one whose order among unsigned numbers is the number's; NaN stands at the end."""
-    if not floats:
-        return word ^ _SIGN
-    if word & ~_SIGN > np.uint64(0x7FF0000000000000):
-        return _ALL
-    if word & _SIGN:
-        return ~word if word != _SIGN else _SIGN
-    return word | _SIGN
-
-
-@cached_jit
-def _pack(words: Any, floats: bool, packed: Any) -> Any:
-    """Each row's order and its position in one word: the bits of the position, those that the order lost, how many
-    values are NaN, and how many are less than the one before."""
-    low = _ALL
-    high = np.uint64(0)
-    nans = falls = np.int64(0)
-    last = np.uint64(0)
-    for i in range(len(words)):
-        key = _ordered(words[u(i)], floats)
-        packed[u(i)] = key
-        nans += key == _ALL
-        falls += key < last
-        last = key
-        low = min(low, key)
-        high = max(high, key)
-    width = np.int64(1)
-    while np.int64(1) << width < len(words):
-        width += 1
-    span = high - low
-    shift = max(np.int64(0), (64 - high_zeros(span) if span else np.int64(0)) + width - 64)
-    for i in range(len(words)):
-        packed[u(i)] = ((packed[u(i)] - low) >> np.uint64(shift)) << np.uint64(width) | np.uint64(i)
-    return width, shift, nans if floats else np.int64(0), falls
-
-
-@cached_jit
-def _settle(x: Any, packed: Any, width: Any, shift: Any, ranks: Any) -> None:
-    """Sort what differs only in lost bits, and write each row's rank."""
-    width = np.uint64(width)
-    mask = (np.uint64(1) << width) - np.uint64(1)
-    if shift > 0:
-        a = 0
-        for i in range(1, len(packed) + 1):
-            if i == len(packed) or packed[u(i)] >> width != packed[u(i - 1)] >> width:
-                if i - a > 1:
-                    _sort_run(x, packed[a:i], mask)
-                a = i
-    for i in range(len(packed)):
-        ranks[u(packed[u(i)] & mask)] = i
-
-
-@jit
-def _sort_run(x: Any, run: Any, mask: Any) -> None:
-    """Sort rows by their values, with NaN last; most runs are of equal values, and so in order."""
-    for i in range(1, len(run)):
-        if not x[u(run[i - 1] & mask)] <= x[u(run[i] & mask)]:
-            break
-    else:
-        return
-    found = np.empty(len(run), x.dtype)
-    for i in range(len(run)):
-        found[i] = x[u(run[i] & mask)]
-    order = np.argsort(found, kind="mergesort")
-    old = run.copy()
-    for i in range(len(run)):
-        run[i] = old[order[i]]
+            _slide(x, known, packed, ranks, starts, ends, bits, levels, q, method, SELECTED, answers)
 
 
 def gap_of(a: Any, b: Any) -> float:
@@ -215,13 +123,55 @@ def _say(out: Any, i: Any, answer: Any) -> None:
 @cached_jit
 def _slide(
     x: Any,
+    known: Any,
     packed: Any,
-    width: Any,
+    ranks: Any,
+    starts: Any,
+    ends: Any,
+    bits: Any,
+    levels: Any,
+    q: Any,
+    method: Any,
+    selected: Any,
+    out: Any,
+) -> None:
+    """Answer the windows of these segments."""
+    for j in range(len(known)):
+        low, high, at = known[j, LOW], known[j, HIGH], known[j, AT]
+        size = high - low
+        clear(bits, levels, size)
+        mask = (np.uint64(1) << np.uint64(known[j, WIDTH])) - np.uint64(1)
+        _slide_one(
+            x[low:high],
+            packed[at : at + size],
+            mask,
+            size - known[j, NANS],
+            ranks[at : at + size],
+            starts,
+            ends,
+            known[j, FIRST],
+            known[j, STOP],
+            low,
+            bits,
+            levels,
+            q,
+            method,
+            selected,
+            out,
+        )
+
+
+@jit
+def _slide_one(
+    x: Any,
+    packed: Any,
+    mask: Any,
     ordered: Any,
     ranks: Any,
     starts: Any,
     ends: Any,
     first: Any,
+    stop: Any,
     low: Any,
     bits: Any,
     at: Any,
@@ -229,24 +179,20 @@ def _slide(
     method: Any,
     selected: Any,
     out: Any,
-) -> Any:
-    """Answer windows from the first on as long as they end in the segment; the number of the one that does not.
+) -> None:
+    """Answer the windows of one segment.
 
     The quantile is a bit of the word `w`, and `below` says how many rows of the window lie in words before it: this
     seldom changes, so that one row need not wait for the one before.
     """
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    high = low + len(x)
     start = end = low
     nans = w = below = n = k = np.int64(0)
     t = 0.0
-    for i in range(first, len(starts)):
+    for i in range(first, stop):
         s = np.int64(starts[u(i)])
         e = np.int64(ends[u(i)])
         if s >= e:
             continue
-        if e > high:
-            return i
         while start < min(s, end):
             rank = np.int64(ranks[u(start - low)])
             start += 1
@@ -295,4 +241,3 @@ def _slide(
                     _say(out, i, a + gap * t if t < 0.5 else b - gap * (1 - t))
                 continue
         _say(out, i, a + 0)  # -0.0 becomes 0.0
-    return len(starts)

@@ -13,7 +13,7 @@ from slidewise.kernels.bucket_middles import middles
 from slidewise.kernels.fast_sketches import distinct, member
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
-from slidewise.kernels.quantiles import quantiles
+from slidewise.kernels.quantiles import quantiles, quantiles_of_rows
 from slidewise.operators.log_buckets import parts_of
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
@@ -40,13 +40,24 @@ def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
 
 
 def _quantile(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    asked = exact_quantile(op)
     if x.dtype == object:
         return interpreted(op, [x], starts, ends)
-    if asked is None:
-        x = middles(x, parts_of(op.parameters["approximate"]))
-        asked = op.parameters["q"], "lower"
+    x, asked = _asked(op, x)
     return Answers(quantiles(x, starts, ends, [asked]), None)
+
+
+def _asked(op: Operator, x: Array) -> tuple[Array, tuple[float, str]]:
+    """The numbers to take a quantile of, and which one."""
+    exact = exact_quantile(op)
+    if exact is not None:
+        return x, exact
+    return middles(x, parts_of(op.parameters["approximate"])), (op.parameters["q"], "lower")
+
+
+def quantile_of_rows(op: Operator, x: Array, offsets: Array, n: int) -> Answers:
+    """A quantile over the last n rows of each key; key k has the rows offsets[k:k + 2]."""
+    x, asked = _asked(op, x)
+    return Answers(quantiles_of_rows(x, offsets, n, [asked]), None)
 
 
 def encode(x: Array, valid: Array | None) -> tuple[Array, int]:

@@ -26,15 +26,30 @@ def most_threads() -> int:
     return int(said)
 
 
-def share_out(count: int, most: int, work: Callable[[int, int], object]) -> None:
-    """Call `work(a, b)` for parts a to b of 0 to count, at most so many of them, at once where there are threads."""
-    parts = max(1, min(most, most_threads(), count))
+def share_out(count: int, most: int, work: Callable[[int, int], object], pieces: int = 0) -> None:
+    """Call `work(a, b)` for parts a to b of 0 to count, at most so many of them, at once where there are threads.
+
+    With more `pieces` than that a thread takes one after the other, and the fastest the most.
+    """
+    threads = max(1, min(most, most_threads(), count))
+    parts = max(threads, min(pieces - pieces % threads, count))
     cuts = [count * i // parts for i in range(parts + 1)]
-    if parts == 1:
-        work(0, count)
+    waiting = iter(range(parts))
+
+    def go() -> None:
+        for i in waiting:  # which hands each number to one thread
+            work(cuts[i], cuts[i + 1])
+
+    if threads == 1:
+        go()
         return
-    with ThreadPoolExecutor(parts - 1) as pool:
-        others = [pool.submit(work, cuts[i], cuts[i + 1]) for i in range(1, parts)]
-        work(0, cuts[1])
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(go) for _ in range(1, threads)]
+        try:
+            go()
+        except BaseException:
+            for _ in waiting:  # nobody needs the rest
+                pass
+            raise
         for other in others:
             other.result()
