@@ -1,4 +1,4 @@
-"""One key of three million rows in a worker whose memory is limited: in a process of its own, since sessions differ."""
+"""One key of five million rows in a worker whose memory is limited: in a process of its own, since sessions differ."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def held_at_once(count):
 
 
 definition = sw.Sliding(by="k", on="ts", top=sw.max("x").over(rows=1_000), mean=sw.mean("x").over(rows=1_000))
-count = 3_000_000
+count = 5_000_000
 found = one_key(count).transform(definition).selectExpr("count(*)", "max(top)", "sum(top)", "sum(mean)").first()
 print(*found)
 print(held_at_once(10_000))
@@ -73,5 +73,5 @@ def test_a_key_larger_than_the_memory_of_a_worker() -> None:
     )
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stdout + done.stderr
-    assert [float(part) for part in lines[0].split()] == pytest.approx([3_000_000, 1008, 3023357724, 1511746581.186])
+    assert [float(part) for part in lines[0].split()] == pytest.approx([5_000_000, 1008, 5039268534, 2519746837.065])
     assert lines[1:] == ["10000", "MemoryError"], "rows held at once must not fit, or the limit says nothing"
