@@ -20,7 +20,7 @@ from slidewise.spark.directory import Directory
 from slidewise.spark.kept import Kept
 from slidewise.spark.large_cells import LargeCells
 from slidewise.spark.pages import LARGEST, Pages
-from slidewise.spark.runs import Runs, ranges
+from slidewise.spark.runs import Runs, distinct, ranges
 from slidewise.spark.sorted_rows import SortedRows, named
 
 Array = Any
@@ -65,7 +65,7 @@ class KeptCells(Kept):
     ) -> tuple[dict[str, Any], Any, Array]:
         import pyarrow as pa
 
-        which, codes = np.unique(each, return_inverse=True)
+        which, codes = distinct(each)
         rows = SortedRows(table, self._definition, codes)
         there = np.zeros(len(which), np.int64)
         had = before.numbers(of_part(COUNT, self._part))

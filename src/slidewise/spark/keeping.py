@@ -16,7 +16,7 @@ from slidewise.spark.directory import Directory
 from slidewise.spark.kept import Kept
 from slidewise.spark.large_key import LargeKey, Windowed, windowed
 from slidewise.spark.pages import LARGEST, Pages
-from slidewise.spark.runs import Runs, ranges
+from slidewise.spark.runs import Runs, distinct, ranges
 from slidewise.spark.sorted_rows import SortedRows, named
 from slidewise.spark.stream_answers import sliding
 
@@ -95,7 +95,7 @@ class KeptRows(Kept):
         if len(old):
             rows = pa.concat_tables([before.rows, rows]).take(pa.array(order))
         rows = rows.combine_chunks()
-        which, codes = np.unique(both[order], return_inverse=True)
+        which, codes = distinct(both[order])
 
         def where(row: int) -> str:
             return named(self._definition, table, max(int(order[row]) - len(old), 0), ())

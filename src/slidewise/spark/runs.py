@@ -37,6 +37,12 @@ def joined(parts: list[dict[str, Any]], places: Array, kinds: dict[str, Any]) ->
     return found
 
 
+def distinct(numbers: Array) -> tuple[Array, Array]:
+    """The different ones of sorted numbers, and which of them each is: `np.unique` would sort once more."""
+    new = np.diff(numbers, prepend=numbers[:1] - 1) != 0
+    return numbers[new], np.cumsum(new) - 1
+
+
 def ranges(firsts: Array, counts: Array) -> Array:
     """The numbers firsts[k], firsts[k] + 1, ... of so many each, one after the other."""
     shift: Array = np.repeat(firsts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
