@@ -1,8 +1,9 @@
 """Definitions on Spark streams: state written as windows grow, keys against one call per key, rows per second.
 
 Every query reads Parquet files as a stream, one file per micro-batch (`availableNow`), on local[2] with RocksDB and
-changelog checkpointing, and writes to Spark's no-op sink. Times are those of whole micro-batches; the first ones, in
-which workers start and kernels are loaded, are left out, and the median of the others counts.
+changelog checkpointing, and writes to Spark's no-op sink, or to Parquet files where the results say so. Times are those
+of whole micro-batches; the first ones, in which workers start and kernels are loaded, are left out, and the median of
+the others counts.
 
     python benchmarks/spark_stream.py [--quick] [--only WORD]
 """
@@ -75,13 +76,14 @@ class Bench:
             os.utime(path / f"{i}.parquet", (10**9 + i, 10**9 + i))
         return str(path)
 
-    def run(self, path: str, over: Callable[[DataFrame], DataFrame], delay: str = "0 seconds") -> list[Batch]:
-        """The micro-batches of a query over the files."""
+    def run(self, path: str, over: Callable[[DataFrame], DataFrame], sink: str = "noop") -> list[Batch]:
+        """The micro-batches of a query over the files, into the no-op sink or into files."""
         self._count += 1
         stream = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(path)
         query = (
-            over(stream.withWatermark("ts", delay))
-            .writeStream.format("noop")
+            over(stream.withWatermark("ts", "0 seconds"))
+            .writeStream.format(sink)
+            .option("path", str(self.directory / f"output {self._count}"))
             .option("checkpointLocation", str(self.directory / f"checkpoint {self._count}"))
             .trigger(availableNow=True)
             .start()
@@ -227,22 +229,26 @@ def sustained(bench: Bench) -> Iterator[Line]:
 
     def over(last: str) -> Callable[[DataFrame], DataFrame]:
         definition = sw.Sliding(by="k", on="ts", m=sw.max("x").over(last), s=sw.mean("x").over(last))
-        return lambda df: df.transform(definition)
+        return lambda df: df.transform(definition, shards=8)  # four for each core
 
-    works: dict[str, Callable[[DataFrame], DataFrame]] = {
-        "1 minute": over("1 minute"),
-        "10 minutes": over("10 minutes"),
-        "shuffle": lambda df: df.repartition("k"),
-        "floor": floor,
-        "windows": lambda df: df.groupBy(windows, "k").agg(F.max("x"), F.avg("x")),
+    works: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
+        "1 minute, files": (over("1 minute"), "parquet"),
+        "shuffle, files": (lambda df: df.repartition("k"), "parquet"),
+        "1 minute": (over("1 minute"), "noop"),
+        "shuffle": (lambda df: df.repartition("k"), "noop"),
+        "floor": (floor, "noop"),
+        "10 minutes": (over("10 minutes"), "noop"),
+        "windows": (lambda df: df.groupBy(windows, "k").agg(F.max("x"), F.avg("x")), "noop"),
     }
     rates: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(turns):
-        for name, work in works.items():
-            found = bench.run(small if name == "windows" else path, work)
+        for name, (work, sink) in works.items():
+            found = bench.run(small if name == "windows" else path, work, sink)
             rates[name] += [batch.rows / batch.ms * 1_000 for batch in found[len(found) // 2 :]]
     rate = {name: statistics.median(found) for name, found in rates.items()}
-    yield _rates("window of 1 minute, against repartition(key)", rate["1 minute"], rate["shuffle"], 0.35)
+    what = "window of 1 minute, against repartition(key)"
+    yield _rates(f"{what}, both into Parquet files", rate["1 minute, files"], rate["shuffle, files"], 0.35)
+    yield _rates(f"{what}, both into nothing", rate["1 minute"], rate["shuffle"], 0.35)
     yield _rates("the same, against state in Python that does nothing", rate["1 minute"], rate["floor"], 0)
     what = "window of 10 minutes, against groupBy(window(10 minutes, 1 second), key)"
     yield _rates(what, rate["10 minutes"], rate["windows"], 20)

@@ -82,4 +82,5 @@ class Directory:
         if not self.buckets:
             return []
         lows = np.array([bucket.low for bucket in self.buckets], np.int64)
-        return np.unique(np.searchsorted(lows, hashes, side="right") - 1).tolist()  # type: ignore[no-any-return]
+        places = np.searchsorted(lows, hashes, side="right") - 1
+        return np.flatnonzero(np.bincount(places, minlength=len(lows))).tolist()

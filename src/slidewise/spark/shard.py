@@ -190,16 +190,18 @@ class Shard:
             )
             for name in definition.by
         ]
-        codes, _ = key_codes(keys)
+        count = len(old) + len(table)
+        codes, groups = key_codes(keys)
         if codes is None:  # the one key there is
-            codes = np.zeros(len(old) + len(table), np.int64)
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        codes = rank[inverse][len(old) :]
+            codes = np.zeros(count, np.int64)
+        first = np.full(groups, count)  # where each comes first; some of the numbers may be no key's
+        first[codes[::-1]] = np.arange(count)[::-1]
+        rank = np.empty(groups, np.int64)
+        rank[np.argsort(first)] = np.arange(groups)
+        codes = rank[codes][len(old) :]
         on = definition.on or ""
         times = ticks(table, on)
-        arranged = arrange(codes, len(first), times, len(table))
+        arranged = arrange(codes, groups, times, len(table))
         if self._ordered:
             columns = [(name, read(table.column(name), repr(name))) for name in definition.ordering]
             arranged = order_peers(arranged, arranged.bring(times), columns)
