@@ -10,7 +10,7 @@ from slidewise.choosing import Choice, choose, shared_windows
 from slidewise.definition import Definition
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
+from slidewise.operators.quantiles import COMPUTED, exact_quantile
 from slidewise.suggesting import suggestion
 from slidewise.windows import Beats, Duration, Length
 from slidewise.windows.grain import most_cells
@@ -213,7 +213,8 @@ def _kernel(aggregate: Aggregate) -> str:
     if op.name in ("collect", "naive_bayes", "countmin"):
         return "DabaLite, interpreted: its states are Python objects"
     text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
-    text = "; over text, OrderStatistics interpreted" if op.name == "quantile" else text
+    chosen = exact_quantile(op)
+    text = "; over text, OrderStatistics interpreted" if chosen and chosen[1] not in COMPUTED else text
     return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
 
 

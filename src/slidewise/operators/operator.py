@@ -93,7 +93,9 @@ class Operator:
                         f"{self.name} takes names of columns, such as sw.{self.name}('temp'), not {columns!r}; "
                         "for values use sw.rolling or a SWAG"
                     )
-                raise SlidewiseError(f"{self.name} has no parameters, but got {', '.join(parameters)}")
+                raise SlidewiseError(
+                    f"{self.name} has no parameters, but got {', '.join(parameters)}{_whose(parameters)}"
+                )
             try:
                 inspect.signature(self.make).bind(*columns, **parameters)
             except TypeError as error:
@@ -155,6 +157,15 @@ def _named(name: str, parameters: tuple[tuple[str, Any], ...]) -> Operator:
 
     found = next(op for op in CATALOGUE if op.name == name)
     return found.make(**dict(parameters)) if found.make is not None else found
+
+
+def _whose(parameters: Mapping[str, Any]) -> str:
+    """Which operators take these parameters, to say behind an error."""
+    from slidewise.operators import CATALOGUE
+
+    makers = {op.name: inspect.signature(op.make).parameters for op in CATALOGUE if op.make is not None}
+    found = [f"sw.{name}" for name, known in makers.items() if parameters.keys() <= known.keys()]
+    return f"; {' and '.join(found)} {'takes' if len(found) == 1 else 'take'} that" if found else ""
 
 
 def _call(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> str:

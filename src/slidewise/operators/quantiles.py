@@ -20,6 +20,7 @@ from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
 from slidewise.operators.ordered import Ordered
 
+_NAMED = "; a column is named in a second call: sw.quantile(0.99)('ms')"
 INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 COMPUTED = ("linear", "midpoint")  # answers that may lie between two values, and so must be floats
 
@@ -49,7 +50,9 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
     """
     q = _share(q)
     if interpolation not in INTERPOLATIONS:
-        raise SlidewiseError(f"quantile: interpolation is one of {', '.join(INTERPOLATIONS)}, not {interpolation!r}")
+        raise SlidewiseError(
+            f"quantile: interpolation is one of {', '.join(INTERPOLATIONS)}, not {interpolation!r}{_NAMED}"
+        )
     if approximate is not None:
         return _approximate(q, interpolation, approximate)
     return Operator(
@@ -93,7 +96,9 @@ def _approximate(q: float, interpolation: str, share: float) -> Operator:
 def _share(q: Any) -> float:
     value = plain(q)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise SlidewiseError(f"quantile: q is a share from 0 to 1, such as 0.99, not {q!r}")
+        raise SlidewiseError(
+            f"quantile: q is a share from 0 to 1, such as 0.99, not {q!r}{_NAMED if isinstance(value, str) else ''}"
+        )
     return float(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -40,6 +41,8 @@ def markdown_table() -> str:
 
 def _row(op: Operator) -> OperatorRow:
     parameters = ", ".join(f"{name}={value!r}" for name, value in op.parameters.items())
+    if op.unset and op.make is not None:  # the first has no default that anybody would mean
+        parameters = ", ".join(inspect.signature(op.make).parameters)
     invertible = "no" if op.inverse is None else "yes" if op.invertible_if is None else "integers only"
     return OperatorRow(
         operator=f"{op.name}({parameters})" if parameters else op.name,

@@ -6,6 +6,7 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.spark.workers import check_python
 
 _BATCH, _STREAM = ("parallel", "presorted"), ("shards", "forget_after", "metrics")
 
@@ -13,6 +14,7 @@ _BATCH, _STREAM = ("parallel", "presorted"), ("shards", "forget_after", "metrics
 def over_spark(definition: Definition, df: Any, **options: Any) -> Any:
     """The DataFrame with one more column per aggregate."""
     _check(df, options)
+    check_python(df.sparkSession)
     if df.isStreaming:
         from slidewise.spark.stream import over_stream
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import warnings
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 _IMPORTS = """
@@ -45,6 +51,31 @@ class Processor(StatefulProcessor):
     def close(self):
         pass
 """
+
+
+def check_python(session: Any) -> None:
+    """Warn where Spark on this machine would start another Python than this one, which may lack all it needs."""
+    context = getattr(session, "sparkContext", None)  # Connect has none
+    name = getattr(context, "pythonExec", "")
+    if context is None or not context.master.startswith("local") or "/" in name or "\\" in name or _is_this(name):
+        return
+    warnings.warn(
+        f"Spark's workers will run {shutil.which(name) or name}, and not {sys.executable}, so they may lack Slidewise, "
+        "pyarrow or pandas, and crash; activate the environment, or set PYSPARK_PYTHON to this Python before the "
+        "session starts",
+        stacklevel=6,
+    )
+
+
+@cache
+def _is_this(name: str) -> bool:
+    """Whether a command is this Python, or one with the same packages."""
+    found = shutil.which(name)
+    if found is None or Path(found).parent == Path(sys.executable).parent:
+        return found is not None
+    asked = [found, "-c", "import sys; print(sys.prefix)"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+    return said.stdout.strip() == sys.prefix
 
 
 def task(module: str, function: str, *given: Any) -> Callable[[Any], Any]:
