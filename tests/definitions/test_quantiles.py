@@ -70,5 +70,5 @@ def test_explain_says_what_runs_and_what_a_stream_reads() -> None:
     assert told["about"].choice.name == "SubtractOnEvict"
     assert told["all"].choice.name == "running state"
     assert "rows sorted in segments" in told["p50"].kernel
-    assert [name for name, one in told.items() if "over text" in one.kernel] == ["low"]  # which chooses a value
+    assert [name for name, one in told.items() if "over text" in one.kernel] == ["low", "most"]
     assert "a batch reads its keys' whole windows" in str(HEALTH.explain())
