@@ -136,4 +136,6 @@ def test_beats_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     order = [("k", "ascending"), ("ts", "ascending")]
     rows = found.set_column(1, "ts", times_found).sort_by(order).to_pylist()
     assert rows == definition(table).sort_by(order).to_pylist()
-    assert progress[-1].stateOperators[0].numRowsTotal <= 5  # a directory for each shard, and the last row
+    assert (
+        progress[-1].stateOperators[0].numRowsTotal <= 7
+    )  # for each shard a directory and the query's words, and the last row

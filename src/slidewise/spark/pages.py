@@ -6,7 +6,7 @@ A page, numbers little-endian:
     2          the format's version
     16         the stream's fingerprint
     4          the shard
-    8          the page's number in the shard; page 0 is the shard's directory
+    8          the page's number in the shard; page 0 is the shard's directory, and the last what the query says
     1          how the payload is made smaller, see `squeezing`
     4          the payload's length
     4          the length of what follows
@@ -27,11 +27,16 @@ from slidewise.spark.squeezing import squeezed, unsqueezed
 MAGIC = b"SWPG"
 VERSION = 2
 DIRECTORY = 0
+WORDS = 2**63 - 1
 # A page of several keys is cut in two above this, so that pages are 16 to 64 KB once they are made smaller.
 LARGEST = 131_072
 _HEADER = struct.Struct("<4sH16sIQBII")
 _DIGEST = 16
 _KILL_AT = os.environ.get("SLIDEWISE_KILL_AT", "").split(",")
+
+
+class OtherQueryError(SnapshotError):
+    """A page was written by another query than the one that reads it."""
 
 
 class Store(Protocol):
@@ -66,6 +71,11 @@ class Pages:
             self._read[number] = None if page is None else opened(page, self._fingerprint, self._shard, number)
         return self._read[number]
 
+    def words(self) -> str:
+        """What the query that wrote these pages says, whichever it is; nothing where it left no words."""
+        page = self._store.get(WORDS)
+        return "" if page is None else opened(page, None, self._shard, WORDS).decode()
+
     def write(self, number: int, payload: bytes) -> None:
         self._changed[number] = payload
 
@@ -94,8 +104,8 @@ def closed(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
     return head + body + _checksum(head + body)
 
 
-def opened(page: bytes, fingerprint: str, shard: int, number: int) -> bytes:
-    """A page's payload, once everything about the page is as it should be."""
+def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> bytes:
+    """A page's payload, once everything about the page is as it should be; with no fingerprint any query's."""
     what = f"page {number} of shard {shard}"
     if len(page) < _HEADER.size + _DIGEST or page[: len(MAGIC)] != MAGIC:
         raise SnapshotError(f"{what} is no page of Slidewise: it has {len(page)} bytes and begins with {page[:4]!r}")
@@ -108,8 +118,8 @@ def opened(page: bytes, fingerprint: str, shard: int, number: int) -> bytes:
         raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {_RESTORE}")
     if page[-_DIGEST:] != _checksum(page[:-_DIGEST]):
         raise SnapshotError(f"{what} is damaged: its checksum does not match; {_RESTORE}")
-    if found.hex() != fingerprint:
-        raise SnapshotError(
+    if fingerprint is not None and found.hex() != fingerprint:
+        raise OtherQueryError(
             f"the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
             f"{found.hex()}, and this query's {fingerprint}; go back to what wrote it, or start from a new checkpoint"
         )

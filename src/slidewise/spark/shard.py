@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition, order_matters
-from slidewise.errors import InputError
+from slidewise.errors import InputError, SnapshotError
 from slidewise.kernels.series import read
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark import buckets as B
 from slidewise.spark.buckets import Keys
 from slidewise.spark.directory import Directory
 from slidewise.spark.keeping import Keeping
-from slidewise.spark.pages import Pages, Store
+from slidewise.spark.pages import WORDS, OtherQueryError, Pages, Store
 from slidewise.spark.runs import Runs
 from slidewise.spark.sorted_rows import check_times
 from slidewise.spark.stream_answers import pane_bytes, panes_of, running
 from slidewise.spark.waiting_room import ready, ticks, wait
+from slidewise.spark.words import differences
 from slidewise.tables.arrange import arrange, key_codes, order_peers
 
 Array = Any
@@ -31,13 +32,14 @@ _MICROSECOND = 1_000  # in nanoseconds, as windows count
 class Terms:
     """What a query says once: the definition, the fingerprint, the type of each answer, and how long keys live.
 
-    `forget_after` is in microseconds; keys without a row for longer start anew.
+    `forget_after` is in microseconds; keys without a row for longer start anew. `words` say all of it, see `words`.
     """
 
     definition: Definition
     fingerprint: str
     answers: dict[str, Any]
     forget_after: int | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Shard:
         import pyarrow as pa
 
         pages = Pages(store, self._terms.fingerprint, number)
-        directory = Directory(pages)
+        directory = self._directory(pages)
         until = watermark * 1_000 if watermark > 0 else None
         schema = pa.ipc.read_schema(pa.py_buffer(directory.schema)) if directory.schema else tables[0].schema
         directory.schema = directory.schema or self._described(schema).serialize().to_pybytes()
@@ -97,6 +99,19 @@ class Shard:
         directory.write()
         pages.flush()
         return Went(answered, dropped, timer, directory.timer)
+
+    def _directory(self, pages: Pages) -> Directory:
+        """The shard's directory; what the query says is put beside the first one, for those that come after it."""
+        try:
+            directory = Directory(pages)
+        except OtherQueryError as error:
+            before = pages.words()
+            if not before or not self._terms.words:
+                raise
+            raise SnapshotError(f"{error} ({differences(before, self._terms.words)})") from None
+        if not directory.schema and self._terms.words:
+            pages.write(WORDS, self._terms.words.encode())
+        return directory
 
     def _described(self, schema: Any) -> Any:
         """The rows' schema, as the directory keeps it."""

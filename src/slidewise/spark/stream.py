@@ -13,6 +13,7 @@ from slidewise.spark.batch import answer_types, check, numbered_schema, one_zero
 from slidewise.spark.carrying import numbered
 from slidewise.spark.packing import DATA, DROPPED, ROWS, SHARD
 from slidewise.spark.shard import Terms
+from slidewise.spark.words import words_of
 from slidewise.spark.workers import processor, task
 from slidewise.windows import Duration
 
@@ -64,7 +65,8 @@ def over_stream(
     names = df.columns
     kinds = answer_types(definition, df.schema)
     forget = None if plan.forget_after is None else plan.forget_after.ns // 1_000
-    terms = Terms(definition, _fingerprint(definition, df.schema, shards, forget), kinds, forget)
+    said = words_of(definition, df.schema, shards, plan.forget_after)
+    terms = Terms(definition, _fingerprint(definition, df.schema, shards, forget), kinds, forget, said)
     keys = [one_zero(df, name) for name in definition.by]
     hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(names))
     blobs = hashed.mapInArrow(task("packing", "packed", shards), f"{SHARD} int, {DATA} binary")
