@@ -31,7 +31,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from rich.table import Table
 
 import slidewise as sw
-from slidewise.spark.packing import DATA, SHARD
+from slidewise.spark.packing import BLOBS, SHARD
 from slidewise.spark.workers import task
 
 SCHEMA = "k long, ts timestamp, x double"
@@ -213,13 +213,13 @@ class Echo(StatefulProcessor):
 def floor(df: DataFrame) -> DataFrame:
     """The same rows in the same blobs, and nothing done with them."""
     hashed = df.select(F.xxhash64("k"), "*").toDF("hash", "c0", "c1", "c2")
-    blobs = hashed.mapInArrow(task("packing", "packed", 16), f"{SHARD} int, {DATA} binary")
+    blobs = hashed.mapInArrow(task("packing", "packed", 16), BLOBS)
     return blobs.groupBy(SHARD).transformWithStateInPandas(Echo(), "rows long", "Append", "EventTime")
 
 
 def sustained(bench: Bench) -> Iterator[Line]:
     """Rows per second against a shuffle alone, and against Spark's sliding windows, which copy each row 600 times."""
-    size, batches, turns = 200_000, 4 if bench.quick else 10, 1 if bench.quick else 3
+    size, batches, turns = 200_000, 4 if bench.quick else 24, 1 if bench.quick else 3
     tables = (
         rows(np.random.default_rng(i).integers(0, 1_000, size), i * size * 100, 100) for i in range(batches)
     )  # 10,000 rows per second of event time

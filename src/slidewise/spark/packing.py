@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from slidewise.spark.buckets import HASH
+from slidewise.spark.labels import label
 
 # Blobs are cut at about this size.
 BLOB = 4 * 2**20
 SHARD, DATA, ROWS, DROPPED = "shard", "data", "rows", "dropped"
+BLOBS = f"{SHARD} long, {DATA} binary"
 
 
 def packed(shards: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Record batches whose first column is the keys' hash as rows of a shard and a blob of its rows.
+    """Record batches whose first column is the keys' hash as rows of a shard's label and a blob of its rows.
 
     Shard 0 gets a blob, even an empty one, whenever there are rows: so a checkpoint of another definition, or of
     other shards, is found out before anything is answered.
@@ -57,7 +59,7 @@ def _packed(table: Any, shards: int) -> Iterator[Any]:
 def _blob(shard: int, blob: bytes) -> Any:
     import pyarrow as pa
 
-    return pa.record_batch([pa.array([shard], pa.int32()), pa.array([blob], pa.binary())], [SHARD, DATA])
+    return pa.record_batch([pa.array([label(shard)], pa.int64()), pa.array([blob], pa.binary())], [SHARD, DATA])
 
 
 def _plain(table: Any) -> Any:

@@ -11,7 +11,7 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.batch import answer_types, check, numbered_schema, one_zero, result_schema
 from slidewise.spark.carrying import numbered
-from slidewise.spark.packing import DATA, DROPPED, ROWS, SHARD
+from slidewise.spark.packing import BLOBS, DATA, DROPPED, ROWS, SHARD
 from slidewise.spark.shard import Terms
 from slidewise.spark.words import words_of
 from slidewise.spark.workers import processor, task
@@ -69,7 +69,7 @@ def over_stream(
     terms = Terms(definition, _fingerprint(definition, df.schema, shards, forget), kinds, forget, said)
     keys = [one_zero(df, name) for name in definition.by]
     hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(names))
-    blobs = hashed.mapInArrow(task("packing", "packed", shards), f"{SHARD} int, {DATA} binary")
+    blobs = hashed.mapInArrow(task("packing", "packed", shards), BLOBS)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=processor(terms, names),
         outputStructType=f"{DATA} binary, {ROWS} long, {DROPPED} long",

@@ -11,6 +11,7 @@ from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
 from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
+from slidewise.spark.labels import hashed
 from slidewise.spark.packing import DATA, DROPPED, ROWS
 from slidewise.spark.seven_bits import as_bytes, as_text
 
@@ -40,10 +41,11 @@ class Working:
         self._handle = handle
         self._store = MapStore(pages)
 
-    def call(self, shard: int, frames: Iterable[Any], watermark: int, fired: bool) -> Iterator[Any]:
+    def call(self, label: int, frames: Iterable[Any], watermark: int, fired: bool) -> Iterator[Any]:
         """Take in a shard's blobs, and yield its answers as blobs."""
         import pandas as pd
 
+        shard = hashed(label)
         tables = [packing.table_of(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
         try:
             went = self._shard.call(self._store, shard, tables, watermark)
