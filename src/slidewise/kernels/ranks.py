@@ -13,13 +13,14 @@ from numba import uintp as u
 
 from slidewise.kernels.bits import high_zeros, places
 from slidewise.kernels.jit import cached_jit, jit
+from slidewise.kernels.radix import LONGEST, new_counts, sort_by_bits
 
 FEWEST = 2_048  # rows of a segment, at least
 BATCH = 32_768  # rows of several segments that go through at once, at most
 FEW_RUNS = 64  # runs of this length are merged, shorter ones sorted
 WINDOWS = 4  # how many windows long a segment is
 SHORT_WINDOWS = 8  # and how many where that is not more than a batch
-FIRST, STOP, LOW, HIGH, AT, WIDTH, SHIFT, NANS, FALLS = range(9)  # what is known of a segment
+FIRST, STOP, LOW, HIGH, AT, WIDTH, SHIFT, NANS, FALLS, BITS = range(10)  # what is known of a segment
 _SIGN = np.uint64(1 << 63)
 _ALL = np.uint64(2**64 - 1)
 
@@ -31,11 +32,13 @@ class Segments:
     """
 
     def __init__(self) -> None:
-        self._known = np.zeros((BATCH // FEWEST, FALLS + 1), np.int64)
+        self._known = np.zeros((BATCH // FEWEST, BITS + 1), np.int64)
+        self._counts = new_counts()
         self._make_room(BATCH)
 
     def _make_room(self, size: int) -> None:
         self.packed = np.empty(size, np.uint64)
+        self._room = np.empty(size, np.uint64)
         self.ranks = np.empty(size, np.int32 if size < 2**31 else np.int64)
         self.levels = places(size)
         self.bits = np.zeros(self.levels[-1], np.uint64)
@@ -47,10 +50,12 @@ class Segments:
             self._make_room(min(2 * size, max(len(x), BATCH)))
         known = self._known[:count]
         _pack(x.view(np.uint64), x.dtype == np.float64, known, self.packed)
-        for _, _, low, high, at, _, _, _, falls in known.tolist():
-            if falls > 0:
-                few = falls < (high - low) // FEW_RUNS
-                self.packed[at : at + high - low].sort(kind="stable" if few else None)
+        for _, _, low, high, at, width, _, _, falls, bits in known.tolist():
+            words = self.packed[at : at + high - low]
+            if falls > 0 and (falls < len(words) // FEW_RUNS or len(words) > LONGEST):
+                words.sort(kind="stable")
+            elif falls > 0:
+                sort_by_bits(words, self._room, self._counts, width, bits)
         _settle(x, known, self.packed, self.ranks)
         return known, i
 
@@ -100,7 +105,7 @@ def _ordered(word: Any, floats: bool) -> Any:
 @cached_jit
 def _pack(words: Any, floats: bool, known: Any, packed: Any) -> None:
     """Each row's order and its position in its segment in one word: the bits of the position, those that the order
-    lost, how many values are NaN, and how many are less than the one before."""
+    lost, how many values are NaN, how many are less than the one before, and how many bits a word has."""
     for j in range(len(known)):
         low, high, at = known[j, LOW], known[j, HIGH], known[j, AT]
         least = _ALL
@@ -127,6 +132,7 @@ def _pack(words: Any, floats: bool, known: Any, packed: Any) -> None:
         known[j, SHIFT] = shift
         known[j, NANS] = nans if floats else np.int64(0)
         known[j, FALLS] = falls
+        known[j, BITS] = 64 - high_zeros((span >> np.uint64(shift)) << np.uint64(width)) if span else width
 
 
 @cached_jit
