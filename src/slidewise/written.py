@@ -98,6 +98,9 @@ def _aggregate_in(name: str, written: Any) -> Aggregate:
         raise SlidewiseError(f"{where}: parameters is a dict, not {parameters!r}")
     try:
         op = _operator(written["operator"], {key: _parameter_in(value) for key, value in parameters.items()})
+        if op.unset:
+            first, usual = next(iter(op.parameters.items()))
+            raise SlidewiseError(f"{op.name} needs its parameters; write parameters = {{{first} = {usual!r}}}, say")
         aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
         if "where" in written:
             aggregate = aggregate.where(written["where"])
