@@ -4,7 +4,8 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.stamp
 EXTRAS := [spark,tables,plots,bench,dev]
 export PYSPARK_PYTHON := $(abspath $(PY))
-PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
+# Modules are compiled when they are first imported, which most of them never are.
+PIP    := $(PY) -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
