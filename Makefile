@@ -4,8 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.stamp
 EXTRAS := [spark,tables,plots,bench,dev]
 export PYSPARK_PYTHON := $(abspath $(PY))
-# Modules are compiled when they are first imported, which most of them never are.
-PIP    := $(PY) -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt
+PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
