@@ -1,7 +1,7 @@
-"""Words sorted by some of their bits, eleven at a time, which takes the same time on every processor.
+"""Words sorted by some of their bits, eleven at a time.
 
-NumPy's own sort is as fast where it may use 256-bit instructions, and takes three to five times as long on processors
-that have wider ones but are slow at scattering words by them.
+On an AMD EPYC of the fourth generation, 2,048 to 400,000 random words took 9 ns each; NumPy's own sort took 17 to 48
+there, and 8 to 11 once it was kept from using 512-bit instructions.
 """
 
 from __future__ import annotations
