@@ -117,6 +117,6 @@ def test_workers_without_slidewise_say_what_to_set(
     from slidewise.spark.batch import result_schema
     from slidewise.spark.workers import task as made
 
-    task = made("carrying", "batches_of", definition, {}, None, None, False)
+    task = made("carrying", "batches_of", definition, {}, None, None, False, True)
     with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON, or spark.pyspark.python"):
         df.mapInArrow(first, result_schema(definition, df.schema)).collect()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from slidewise.definition import Definition, check_names, order_matters
+from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.carrying import numbered
 from slidewise.spark.plan import Plan, planned
 from slidewise.spark.slices import HIDDEN, SLICE, quoted
+from slidewise.spark.sorting import sort_columns
 from slidewise.spark.types import answers_of, as_arrow_type, as_spark_type
 from slidewise.spark.workers import task
 from slidewise.windows import Duration
@@ -32,13 +33,14 @@ def over_dataframe(definition: Definition, df: Any, parallel: str = "auto", pres
         df = plan.slices.cut(df, definition.on)
         beat = definition.every, definition.offset
         sliced = Definition((SLICE, *definition.by), definition.on, definition.ties, dict(definition.columns), *beat)
+    sort = not presorted and plan.left_to_spark is None
     if not presorted:
-        df = _arranged(sliced, df)
+        df = _arranged(sliced, df, sort)
     names = df.columns
     if len(set(names)) == len(names) and not any("." in name or "`" in name for name in schema.names):
-        return df.mapInArrow(_carried(sliced, kinds, None, plan.slices, presorted), schema)
+        return df.mapInArrow(_carried(sliced, kinds, None, plan.slices, presorted, sort), schema)
     # Names that mapInArrow cannot tell, or cannot tell apart: columns go there and back under their numbers.
-    numbers = _carried(sliced, kinds, names, plan.slices, presorted)
+    numbers = _carried(sliced, kinds, names, plan.slices, presorted, sort)
     return df.toDF(*numbered(names)).mapInArrow(numbers, numbered_schema(schema)).toDF(*schema.names)
 
 
@@ -146,8 +148,8 @@ def _check_numbers(aggregate: Any, types: list[Any]) -> None:
 _ONE: dict[str, Any] = {"string": "a", "bool": True, "int64": 1, "double": 1.0, "binary": b"a"}
 
 
-def _arranged(definition: Definition, df: Any) -> Any:
-    """One shuffle by a hash of the keys, one sort within partitions.
+def _arranged(definition: Definition, df: Any, sort: bool) -> Any:
+    """One shuffle by a hash of the keys, and one sort within partitions unless workers `sort`.
 
     Never by the bare columns: after a join on the key Spark would drop that shuffle, and adaptive execution may then
     split what must stay together.
@@ -158,10 +160,9 @@ def _arranged(definition: Definition, df: Any) -> Any:
         df = df.repartition(F.xxhash64(*[one_zero(df, name) for name in definition.by]))
     else:
         df = df.repartition(1)
-    order = [*definition.by, *([definition.on] if definition.on else [])]
-    if any(map(order_matters, definition.columns.values())):
-        order += definition.ordering
-    return df.sortWithinPartitions(*[F.col(quoted(name)).asc_nulls_first() for name in dict.fromkeys(order)])
+    if sort:
+        return df
+    return df.sortWithinPartitions(*[F.col(quoted(name)).asc_nulls_first() for name in sort_columns(definition)])
 
 
 def one_zero(df: Any, name: str) -> Any:

@@ -219,22 +219,27 @@ def batches_of(
     names: list[str] | None,
     cut: Slices | None,
     verify: bool,
+    sort: bool,
     batches: Iterable[Any],
 ) -> Iterator[Any]:
     """The same for record batches, as a task of Spark has them, with answers of these types.
 
-    With `names`, columns come and go under numbers; with `cut`, in slices of time.
+    With `names`, columns come and go under numbers; with `cut`, in slices of time; with `sort`, in any order.
     """
     import pyarrow as pa
     from pyspark import TaskContext
 
-    tables = (pa.Table.from_batches([batch]) for batch in batches if len(batch))
+    from slidewise.spark.sorting import in_order
+
+    tables: Iterator[Any] = (pa.Table.from_batches([batch]) for batch in batches if len(batch))
     if verify and not definition.by and TaskContext.get().partitionId():
         if next(tables, None) is None:
             return
         raise InputError("rows without keys belong together, but they are in several partitions; coalesce(1) them")
     if names is not None:
         tables = (table.rename_columns(names) for table in tables)
+    if sort:
+        tables = in_order(definition, tables, HIDDEN if cut is not None else ())
     for table in carried(_carrying(definition, cut, verify), tables):
         found = with_types(table, kinds)
         found = found if names is None else found.rename_columns(numbered(found.column_names))

@@ -1,4 +1,4 @@
-"""Whether keys come in Spark's order: nulls first, NaN last and one, -0.0 equal to 0.0, text by its bytes."""
+"""Keys in Spark's order: nulls first, NaN last and one, -0.0 equal to 0.0, text by its bytes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,60 @@ def first_backwards(columns: Sequence[Any], at: Array) -> int | None:
         backwards |= undecided & more
         undecided &= ~(less | more)
     return int(at[backwards.argmax()]) if backwards.any() else None
+
+
+def key_ranks(columns: Sequence[Any]) -> tuple[Array | None, int]:
+    """A number for each row, in the order of keys and the same for equal ones, and a bound on them; None without keys.
+
+    The first column counts most.
+    """
+    codes: Array | None = None
+    groups = 1
+    for column in columns:
+        more, count = ranks(column)
+        if codes is None:
+            codes, groups = more, count
+            continue
+        codes = codes * count + more
+        groups *= count
+        if groups > 2 * len(codes) + 1_000:
+            different, codes = np.unique(codes, return_inverse=True)
+            groups = len(different)
+    return codes, groups
+
+
+def ranks(column: Any) -> tuple[Array, int]:
+    """A number for each value, in their order, nulls before all; and a bound on them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    elif pa.types.is_temporal(column.type):
+        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    whole = pa.types.is_integer(column.type)
+    if whole and column.null_count < len(column):
+        ends = pc.min_max(column)
+        low, high = ends["min"].as_py(), ends["max"].as_py()
+        if high - low <= 2 * len(column) + 1_000:
+            codes = column.cast(pa.int64()).fill_null(low).to_numpy() - low + 1
+            if column.null_count:
+                codes[column.is_null().to_numpy(zero_copy_only=False)] = 0
+            return codes, high - low + 2
+    elif pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 becomes 0.0
+    coded = column.dictionary_encode()
+    values = coded.dictionary
+    if whole or pa.types.is_floating(column.type):
+        order = np.argsort(values.to_numpy(), kind="stable")
+    else:
+        order = pc.array_sort_indices(values).to_numpy()
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    rank[-1] = 0  # that of nulls, whose number is -1
+    return rank[coded.indices.fill_null(-1).to_numpy()], len(order) + 1
 
 
 def _compared(one: Any, two: Any) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.spark.slices import Slices, slices_of, why_not
+from slidewise.spark.sorting import left_to_spark
 
 PARALLEL = ("auto", "by_key", "by_time")
 
@@ -19,24 +20,32 @@ class Plan(NamedTuple):
     slices: Slices | None = None
     presorted: bool = False
     one_task: bool = False
+    left_to_spark: str | None = None  # a column to sort by that only Spark can
 
     def __str__(self) -> str:
         if self.presorted:
             how = "no shuffle and no sort; the order is verified while running"
         elif self.slices is not None:
             how = (
-                "one shuffle by the hash of the slice and the keys, and one sort; slices of time are "
-                f"{self.slices} long, and each also gets the rows of one window before it"
+                "one shuffle by the hash of the slice and the keys; slices of time are "
+                f"{self.slices} long, and each also gets the rows of one window before it; one sort in each task"
             )
         elif self.one_task:
-            how = "all rows go to one task and are sorted there"
+            how = "all rows go to one task; one sort there"
         else:
-            how = "one shuffle by the hash of the keys, and one sort"
+            how = "one shuffle by the hash of the keys; one sort in each task"
+        if self.left_to_spark is not None:
+            how += f"; by Spark, since workers do not sort by {self.left_to_spark}"
         return f"parallel={self.parallel!r}, for {self.why}\n    {how}"
 
 
 def planned(definition: Definition, schema: Any, parallel: str = "auto", presorted: bool = False) -> Plan:
     """What these options come to for a DataFrame with this schema."""
+    plan = _planned(definition, schema, parallel, presorted)
+    return plan if presorted else plan._replace(left_to_spark=left_to_spark(definition, schema))
+
+
+def _planned(definition: Definition, schema: Any, parallel: str, presorted: bool) -> Plan:
     if parallel not in PARALLEL:
         hint = did_you_mean(parallel, PARALLEL) if isinstance(parallel, str) else ""
         raise SlidewiseError(f"parallel={parallel!r} is not known; it is 'auto', 'by_key' or 'by_time'{hint}")

@@ -1,0 +1,101 @@
+"""Sorted rows on disk: runs of blocks in one file without a name, which is gone with the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import IO, Any, NamedTuple
+
+from slidewise.errors import SlidewiseError
+
+# Bytes of rows that a task sorts at once, and of a block on disk, about.
+MEMORY = 32 * 2**20
+BLOCK = 256 * 2**10
+
+
+class Block(NamedTuple):
+    """Where some rows lie in the file."""
+
+    start: int
+    length: int
+
+
+Run = list[Block]
+
+
+@cache
+def memory() -> int:
+    """Bytes of rows to sort at once: less where Spark limits the memory of its workers."""
+    if sys.platform == "win32":
+        return MEMORY
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return MEMORY if limit == resource.RLIM_INFINITY else max(BLOCK, min(MEMORY, limit // 24))
+
+
+class Spilled:
+    """Runs of sorted tables on disk, in one of Spark's own directories; nothing is there before the first."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self._file: IO[bytes] | None = None
+        self._end = 0
+
+    def write(self, tables: Iterable[Any]) -> None:
+        """Add a run, which comes as one table or several."""
+        run: Run = []
+        for table in tables:
+            rows = max(1, len(table) * BLOCK // max(table.nbytes, 1))
+            for start in range(0, len(table), rows):
+                run.append(self._put(table.slice(start, rows)))
+        self.runs.append(run)
+
+    def read(self, run: Run) -> Iterator[Any]:
+        """A run's rows, block by block."""
+        import pyarrow as pa
+
+        for block in run:
+            assert self._file is not None
+            self._file.seek(block.start)
+            with pa.ipc.open_stream(pa.py_buffer(self._file.read(block.length))) as reader:
+                yield reader.read_all()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _put(self, table: Any) -> Block:
+        import pyarrow as pa
+
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+            writer.write_table(table)
+        data = sink.getvalue()
+        folder = _folder()
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=folder, prefix="slidewise-")  # noqa: SIM115
+            self._file.seek(self._end)
+            self._file.write(data)
+            self._file.flush()
+        except OSError as error:
+            raise SlidewiseError(
+                f"rows of this task do not fit into memory at once, and {folder or tempfile.gettempdir()} does not "
+                f"take them ({error}); make room there, let spark.local.dir name another directory, or spread keys "
+                "over more tasks (spark.sql.shuffle.partitions)"
+            ) from error
+        block = Block(self._end, len(data))
+        self._end += len(data)
+        return block
+
+
+def _folder() -> str | None:
+    """The first of Spark's directories for such files that can be written to."""
+    for folder in os.environ.get("SPARK_LOCAL_DIRS", "").split(","):
+        if folder and os.access(folder, os.W_OK):
+            return folder
+    return None
