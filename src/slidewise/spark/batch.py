@@ -1,4 +1,4 @@
-"""A definition over a Spark table: one shuffle by the keys' hash, one sort, and one pass of the kernels per task."""
+"""A definition over a Spark table: one shuffle by the keys' hash; tasks sort, and go through the kernels once."""
 
 from __future__ import annotations
 
