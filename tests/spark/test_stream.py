@@ -213,6 +213,41 @@ def test_columns_of_any_name_and_kind_ride_along(here: Any, tmp_path: Path) -> N
     assert [next(iter(row["m"].values())) for row in found] == [row["ts"] for row in found]
 
 
+PLAIN = {
+    "b": "boolean", "i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint", "f32": "float", "f64": "double",
+    "day": "date", "at": "timestamp", "local": "timestamp_ntz", "raw": "binary", "money": "decimal(9,2)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lists", [False, True], ids=["as rows", "in blobs"])
+def test_values_of_every_plain_type_come_out_as_they_went_in(here: Any, spark: SparkSession, lists: bool) -> None:
+    """Nulls and NaN apart, columns that are never null, times in another zone than UTC; and late rows are counted."""
+    batches = [rows(("a", 1, 1.0), ("a", 2, float("nan")), ("", 3, 3.0)), rows(("a", 20, 4.0)), rows(("a", 21, 5.0))]
+    for one in (*batches, rows(("late", 3, 5.0), ("a", 40, 6.0))):  # rows up to 15 s are released before the last
+        here.files.add(one)
+    number = F.second("ts")
+    texts = {"boolean": "true", "date": "2015-11-01", "binary": "x", "decimal(9,2)": "1.25"}
+    texts |= dict.fromkeys(("timestamp", "timestamp_ntz"), "2015-11-01 01:30:00.123456")
+    values = {name: F.lit(texts.get(kind, "3")).cast(kind) for name, kind in PLAIN.items()}
+    maybe = [F.when(number != 2, value).alias(name) for name, value in values.items()]
+    never = [F.col(name).alias(f"never_{name}") for name in ("one", "half", "yes", "raw_one")]
+    first = [F.lit(1).alias("one"), F.lit(0.5).alias("half"), F.lit(True).alias("yes"), F.lit(b"1").alias("raw_one")]
+    always = [F.lit("é").alias("text"), *([F.array("x").alias("list")] if lists else [])]
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        wide = here.stream.select("*", *first).select("*", *maybe, *never, *always)
+        df = wide.withWatermark("ts", "5 seconds").transform(SUM, shards=1)
+        assert not all(field.nullable for field in df.schema.fields)
+        assert [field.nullable for field in df.schema.fields] == [*(f.nullable for f in wide.schema.fields), True, True]
+        query = df.writeStream.format("memory").queryName("plain").trigger(availableNow=True).start()
+        query.awaitTermination()
+        found = spark.table("plain").drop("s", "n").orderBy("ts").collect()
+        taken = spark.createDataFrame(pa.concat_tables(batches))
+        expected = taken.select("*", *first).select("*", *maybe, *never, *always).orderBy("ts").collect()
+    assert list(map(repr, found)) == list(map(repr, expected))
+    counted = [one.observedMetrics["slidewise"] for one in query.recentProgress if "slidewise" in one.observedMetrics]
+    assert [sum(getattr(one, name) or 0 for one in counted) for name in ("answered", "dropped")] == [5, 1]
+
+
 def test_an_operator_that_raises_stops_the_query_and_nothing_is_lost(here: Any, tmp_path: Path) -> None:
     here.files.add(rows(*(("a", i, float(i)) for i in range(20))))
     here.files.add(rows(*(("a", 20 + i, float(i)) for i in range(20))))

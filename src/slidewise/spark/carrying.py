@@ -7,7 +7,7 @@ end shows that no more of their time come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 import numpy as np
@@ -200,7 +200,7 @@ def with_types(table: Any, kinds: dict[str, Any]) -> Any:
     return table
 
 
-def numbered(names: list[str]) -> list[str]:
+def numbered(names: Sized) -> list[str]:
     """Names that are nothing but different."""
     return [f"column {i}" for i in range(len(names))]
 

@@ -44,6 +44,7 @@ class Directory:
         self.next_large = 1
         self.waiting: list[Waiting] = []
         self.buckets: list[Bucket] = []
+        self._free: list[int] = []  # pages that were dropped in this call
         payload = pages.read(DIRECTORY)
         if payload is None:
             return
@@ -57,7 +58,14 @@ class Directory:
         except (ValueError, IndexError, TypeError) as error:
             raise SnapshotError(f"the shard's directory makes no sense: {error}") from error
 
+    def drop_page(self, number: int) -> None:
+        """Drop a page; the next new one may have its number, and writing over it saves a removal."""
+        self._pages.drop(number)
+        self._free.append(number)
+
     def new_page(self) -> int:
+        if self._free:
+            return self._free.pop()
         number = self.next_page
         self.next_page += 1
         return number

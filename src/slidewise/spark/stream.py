@@ -11,7 +11,8 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.batch import answer_types, check, numbered_schema, one_zero, result_schema
 from slidewise.spark.carrying import numbered
-from slidewise.spark.packing import BLOBS, DATA, DROPPED, ROWS, SHARD
+from slidewise.spark.giving import as_rows, given_as, received
+from slidewise.spark.packing import BLOBS, SHARD
 from slidewise.spark.shard import Terms
 from slidewise.spark.words import words_of
 from slidewise.spark.workers import processor, task
@@ -70,16 +71,14 @@ def over_stream(
     keys = [one_zero(df, name) for name in definition.by]
     hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(names))
     blobs = hashed.mapInArrow(task("packing", "packed", shards), BLOBS)
+    new = numbered_schema(schema)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=processor(terms, names),
-        outputStructType=f"{DATA} binary, {ROWS} long, {DROPPED} long",
+        statefulProcessor=processor(terms, names, len(new) if as_rows(new) else None),
+        outputStructType=given_as(new),
         outputMode="Append",
         timeMode="EventTime",
     )
-    counts = [F.sum(name).alias(label) for name, label in ((ROWS, "answered"), (DROPPED, "dropped"))]
-    new = numbered_schema(schema)
-    rows = answered.observe(metrics, *counts).mapInArrow(task("packing", "unpacked", new.names), new)
-    return rows.toDF(*schema.names)
+    return received(answered, new, metrics).toDF(*schema.names)
 
 
 def planned_stream(

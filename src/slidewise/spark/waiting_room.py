@@ -27,7 +27,7 @@ def ready(pages: Pages, directory: Directory, schema: Any, on: str, until: int) 
             continue
         payload = pages.read(one.page)
         assert payload is not None
-        pages.drop(one.page)
+        directory.drop_page(one.page)
         table = record_from(payload, schema)
         if one.last <= until:
             found.append(table)

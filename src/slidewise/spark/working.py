@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -11,8 +12,9 @@ from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
 from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
+from slidewise.spark.giving import answers
 from slidewise.spark.labels import hashed
-from slidewise.spark.packing import DATA, DROPPED, ROWS
+from slidewise.spark.packing import DATA
 from slidewise.spark.seven_bits import as_bytes, as_text
 
 
@@ -35,16 +37,16 @@ class Working:
         from pyspark import cloudpickle
 
         stay_single()
-        terms, names = cloudpickle.loads(payload)
+        # PySpark says so for each column of times, to nobody who could do anything about it.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        terms, names, self._columns = cloudpickle.loads(payload)
         self._names = [HASH, *names]
         self._shard = shard_of(terms)
         self._handle = handle
         self._store = MapStore(pages)
 
     def call(self, label: int, frames: Iterable[Any], watermark: int, fired: bool) -> Iterator[Any]:
-        """Take in a shard's blobs, and yield its answers as blobs."""
-        import pandas as pd
-
+        """Take in a shard's blobs, and yield its answers as pandas tables."""
         shard = hashed(label)
         tables = [packing.table_of(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
         try:
@@ -56,13 +58,7 @@ class Working:
                 self._handle.deleteTimer(went.timer_before)
             if went.timer is not None:
                 self._handle.registerTimer(went.timer)
-        dropped = went.dropped
-        if went.table is not None:
-            for blob, rows in packing.blobs(went.table):
-                yield pd.DataFrame({DATA: [blob], ROWS: [rows], DROPPED: [dropped]})
-                dropped = 0
-        if dropped:
-            yield pd.DataFrame({DATA: [None], ROWS: [0], DROPPED: [dropped]})
+        yield from answers(went.table, went.dropped, self._columns)
 
 
 class MapStore:
