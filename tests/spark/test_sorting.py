@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,14 +21,14 @@ from slidewise.spark import merging, sorting, spilling
 from slidewise.spark.sorting import in_order
 
 pytestmark = QUIET
-NAN = float("nan")
+NAN, OTHER_NAN = struct.unpack("<dd", bytes.fromhex("000000000000f87f010000000000f8ff"))
 # Values of each type of key, in Spark's order; those in one list are equal.
 KEYS: dict[pa.DataType, list[list[Any]]] = {
     pa.int64(): [[None], [-(2**63)], [-1], [0], [7], [2**63 - 1]],
     pa.int8(): [[None], [-128], [0], [127]],
     pa.bool_(): [[None], [False], [True]],
-    pa.float64(): [[None], [-np.inf], [-1.5], [0.0, -0.0], [1e-300], [np.inf], [NAN]],
-    pa.float32(): [[None], [-1.5], [0.0, -0.0], [2.5], [NAN]],
+    pa.float64(): [[None], [-np.inf], [-1.5], [0.0, -0.0], [1e-300], [np.inf], [NAN, OTHER_NAN]],
+    pa.float32(): [[None], [-1.5], [0.0, -0.0], [2.5], [NAN, OTHER_NAN]],
     pa.string(): [[None], [""], ["B"], ["a"], ["ab"], ["\u00e9"], ["\uffee"], ["\U0001f600"]],
     pa.binary(): [[None], [b""], [b"\x00"], [b"a\x00"], [b"\xff"]],
     pa.date32(): [[None], [-800_000], [0], [20_000], [2_900_000]],
@@ -60,9 +61,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         write(spilled, tables)
         counted.append(len(spilled.runs))
 
-    monkeypatch.setattr(sorting, "memory", lambda: 600)
-    monkeypatch.setattr(merging, "memory", lambda: 600)
-    monkeypatch.setattr(spilling, "BLOCK", 150)
+    for module in (sorting, merging, spilling):
+        monkeypatch.setattr(module, "memory", lambda: 600)
+    monkeypatch.setattr(spilling, "BLOCKS", 4)
     monkeypatch.setattr(sorting, "MOST_RUNS", 3)
     monkeypatch.setattr(sorting, "PIECE", 11)
     monkeypatch.setattr(spilling.Spilled, "write", counting)
@@ -116,29 +117,57 @@ def test_rows_that_fit_touch_no_disk(kinds: list[pa.DataType], monkeypatch: pyte
     assert list(in_order(ROWS, [])) == []
 
 
-def test_rows_of_one_time_stay_together(small: list[int]) -> None:
-    """Peers are ordered by their ties, however many runs they lie in, and though they alone are more than memory."""
+def test_rows_of_one_time_are_ordered_whatever_run_they_lie_in(small: list[int]) -> None:
     chosen = [(1, 1, 0, number) for number in np.random.default_rng(7).integers(0, 9, 300).tolist()]
     assert_sorted(ROWS, [pa.int64(), pa.string()], chosen, 7)
     assert len(small) > 3
 
 
-def test_runs_that_follow_one_another_are_not_sorted_again_and_again(
-    small: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows that come in time's order make runs without a common place: few are sorted once more."""
-    sorted_rows: list[int] = []
+@pytest.fixture
+def ordered_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows were ordered at once, time after time."""
+    found: list[int] = []
     order = sorting._order
 
     def counting(definition: Any, table: Any, ordered: bool) -> Any:
-        sorted_rows.append(len(table))
+        found.append(len(table))
         return order(definition, table, ordered)
 
     monkeypatch.setattr(sorting, "_order", counting)
+    return found
+
+
+@pytest.mark.parametrize("ties", [1, 9])
+@pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize("definition", [ROWS, TIMED])
+def test_memory_is_bounded_however_many_rows_have_one_time(
+    small: list[int], ordered_at_once: list[int], definition: sw.Sliding, times: int, ties: int
+) -> None:
+    chosen = [(1, 1, row * times // 600, row % ties) for row in range(600)]
+    assert_sorted(definition, [pa.int64(), pa.int64()], chosen, 5)
+    assert max(ordered_at_once) < 60, "twice what memory is for, and some blocks"
+
+
+def test_text_that_is_none(small: list[int]) -> None:
+    """Spark's text may be any bytes: `CAST(X'FF' AS STRING)`."""
+    keys = pa.array([bytes([200 + row * 7 % 50]) for row in range(200)], pa.binary()).view(pa.string())
+    table = pa.table({"k": keys, "t": pa.array(range(200)), "x": pa.array([1.0] * 200)})
+    definition = sw.Sliding(by="k", on="t", n=sw.count().over(rows=2))
+    found = pa.concat_tables(in_order(definition, cut(table, 9)))
+    places = [(bytes(key.as_buffer()), row) for key, row in zip(found["k"], found["t"].to_pylist(), strict=True)]
+    assert len(places) == 200
+    assert places == sorted(places)
+    assert small
+
+
+def test_runs_that_follow_one_another_are_not_sorted_again_and_again(
+    small: list[int], ordered_at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that come in time's order make runs without a common place: few are sorted once more."""
     monkeypatch.setattr(sorting, "MOST_RUNS", 100)
     assert_sorted(TIMED, [pa.int64(), pa.int64()], [(1, 1, time, 0) for time in range(400)], 10)
     assert len(small) > 9
-    assert sum(sorted_rows) < 2 * 400
+    assert sum(ordered_at_once) < 2 * 400
 
 
 def test_the_file_has_no_name_and_lies_with_sparks(
@@ -159,10 +188,15 @@ def test_the_file_has_no_name_and_lies_with_sparks(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_is_full(small: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("when", ["made", "written"])
+def test_a_disk_that_is_full(small: list[int], monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     def full(**_: Any) -> Any:
-        raise OSError(28, "No space left on device")
+        if when == "made":
+            raise OSError(28, "No space left on device")
+        return open("/dev/full", "r+b")
 
+    if when == "written" and not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full")
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(sw.SlidewiseError, match=r"do not fit into memory .*No space left.*spark.local.dir"):
         assert_sorted(ROWS, [pa.int64(), pa.int64()], [(1, 1, 1, 1)] * 100, 9)
@@ -170,7 +204,7 @@ def test_a_disk_that_is_full(small: list[int], monkeypatch: pytest.MonkeyPatch) 
 
 def test_memory_that_spark_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource", reason="limits are there on Unix alone")
-    for limit, expected in [(resource.RLIM_INFINITY, spilling.MEMORY), (240 << 20, 10 << 20), (1, spilling.BLOCK)]:
+    for limit, expected in [(resource.RLIM_INFINITY, spilling.MEMORY), (240 << 20, 10 << 20), (1, spilling.LEAST)]:
         monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, limit))
         spilling.memory.cache_clear()
         assert spilling.memory() == expected

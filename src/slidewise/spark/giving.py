@@ -14,10 +14,11 @@ from typing import Any
 from slidewise.spark import packing
 from slidewise.spark.carrying import numbered
 from slidewise.spark.packing import BLOB, DATA, DROPPED, ROWS
+from slidewise.spark.types import as_arrow_type
 from slidewise.spark.workers import task
 
-# Plain types, with a value of each for columns that are never null: Spark takes all for nullable that comes out of a
-# state.
+# Plain types, with a value of each for columns that are never null: rows that only count hold nothing but nulls, so all
+# columns are nullable until these rows are gone.
 _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), 0),
     **dict.fromkeys(("float", "double"), 0.0),
@@ -30,26 +31,27 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-def as_rows(schema: Any) -> bool:
-    """Whether answers with this schema come out as rows."""
-    kinds = [(field.dataType.simpleString(), field.nullable) for field in schema.fields]
-    return all(kind in _PLAIN or (kind.startswith("decimal(") and nullable) for kind, nullable in kinds)
+def plain_types(schema: Any) -> list[Any] | None:
+    """The Arrow types of answers with this schema where they come out as rows; None where they come out as blobs."""
+    if any(field.dataType.simpleString() not in _PLAIN for field in schema.fields):
+        return None
+    return [as_arrow_type(field.name, field.dataType) for field in schema.fields]
 
 
 def given_as(schema: Any) -> Any:
     """The columns that come out of the state, for answers with this schema, whose names are numbers."""
     from pyspark.sql.types import LongType, StructField, StructType
 
-    if not as_rows(schema):
+    if plain_types(schema) is None:
         return f"{DATA} binary, {ROWS} long, {DROPPED} long"
-    return StructType([*schema.fields, StructField(DROPPED, LongType())])
+    return StructType([*(StructField(f.name, f.dataType) for f in schema.fields), StructField(DROPPED, LongType())])
 
 
 def received(df: Any, schema: Any, metrics: str) -> Any:
     """The answers as rows, from what comes out of the state; they and the rows that were dropped are counted."""
     from pyspark.sql import functions as F
 
-    if not as_rows(schema):
+    if plain_types(schema) is None:
         counts = [F.sum(name).alias(label) for name, label in ((ROWS, "answered"), (DROPPED, "dropped"))]
         return df.observe(metrics, *counts).mapInArrow(task("packing", "unpacked", schema.names), schema)
     is_row = F.col(DROPPED).isNull()
@@ -65,18 +67,25 @@ def received(df: Any, schema: Any, metrics: str) -> Any:
     return df.observe(metrics, answered, dropped).where(is_row).select(*columns)
 
 
-def answers(table: Any, dropped: int, columns: int | None) -> Iterator[Any]:
-    """A call's answers, or None, and how many rows it dropped, as pandas tables of so many columns, or of blobs."""
+def answers(table: Any, dropped: int, kinds: list[Any] | None) -> Iterator[Any]:
+    """A call's answers, or None, and how many rows it dropped, as pandas tables; `kinds` are of `plain_types`."""
     import pandas as pd
+    import pyarrow as pa
 
-    if columns is None:
+    if kinds is None:
         yield from _as_blobs(table, dropped)
         return
-    names = [*numbered(range(columns)), DROPPED]
+    pieces = []
     if table is not None:
-        yield from _as_rows(table, names)
+        rows = max(1, len(table) * BLOB // max(table.nbytes, 1))
+        pieces = [table.slice(start, rows) for start in range(0, len(table), rows)]
+    pieces = [piece.append_column(DROPPED, pa.nulls(len(piece), pa.int64())) for piece in pieces]
     if dropped:
-        yield pd.DataFrame([[*[None] * columns, dropped]], columns=names)
+        nothing = [*(pa.nulls(1, kind) for kind in kinds), pa.array([dropped], pa.int64())]
+        pieces.append(pa.table(nothing, numbered(nothing)))
+    for piece in pieces:
+        named = piece.rename_columns([*numbered(kinds), DROPPED]).combine_chunks()
+        yield named.to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def _as_blobs(table: Any, dropped: int) -> Iterator[Any]:
@@ -88,14 +97,3 @@ def _as_blobs(table: Any, dropped: int) -> Iterator[Any]:
             dropped = 0
     if dropped:
         yield pd.DataFrame({DATA: [None], ROWS: [0], DROPPED: [dropped]})
-
-
-def _as_rows(table: Any, names: list[str]) -> Iterator[Any]:
-    import pandas as pd
-    import pyarrow as pa
-
-    rows = max(1, len(table) * BLOB // max(table.nbytes, 1))
-    for start in range(0, len(table), rows):
-        piece = table.slice(start, rows).combine_chunks()
-        piece = piece.append_column(DROPPED, pa.nulls(len(piece), pa.int64())).rename_columns(names)
-        yield piece.to_pandas(types_mapper=pd.ArrowDtype)

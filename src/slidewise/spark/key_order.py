@@ -69,7 +69,8 @@ def ranks(column: Any) -> tuple[Array, int]:
                 codes[column.is_null().to_numpy(zero_copy_only=False)] = 0
             return codes, high - low + 2
     elif pa.types.is_floating(column.type):
-        column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 becomes 0.0
+        nan = pa.scalar(float("nan"), column.type)  # one of the many that there are
+        column = pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))  # -0.0 becomes 0.0
     coded = column.dictionary_encode()
     values = coded.dictionary
     if whole or pa.types.is_floating(column.type):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,24 +12,22 @@ Place = tuple[Any, ...]
 
 
 def merged(spilled: Spilled, runs: list[Run], names: list[str], arranged: Callable[[list[Any]], Any]) -> Iterator[Any]:
-    """The rows of runs that are sorted by these columns as tables in order; `arranged` sorts some tables as one.
-
-    Rows that are equal in these columns come in one table, so that `arranged` may sort them by more.
-    """
+    """The rows of runs that are sorted by these columns as tables in order; `arranged` sorts some tables as one."""
     share = memory() // len(runs)
     heads = [_Head(spilled.read(run), names) for run in runs]
     while heads:
         for head in heads:
             head.fill(share)
+        # Unread rows come at or after the last row of their head, so all up to the first of these can go.
         cut = min((head.last for head in heads if head.more), default=None)
-        parts = [part for head in heads if len(part := head.before(cut))]
-        heads = [head for head in heads if len(head.table)]
+        parts = [part for head in heads if len(part := head.up_to(cut))]
+        heads = [head for head in heads if head.more or len(head.table)]
         if parts:
             yield parts[0] if len(parts) == 1 else arranged(parts)
 
 
 class _Head:
-    """The rows of a run that are in memory, and whether more are on disk; those begin at or after the last row here."""
+    """The rows of a run that are in memory, and whether more are on disk."""
 
     def __init__(self, blocks: Iterator[Any], names: list[str]) -> None:
         self._blocks = blocks
@@ -46,22 +44,22 @@ class _Head:
         return self._place(len(self.table) - 1)
 
     def fill(self, share: int) -> None:
-        """Read on where all rows are of one place: up to this many bytes, and to another place at least."""
+        """Read on where less than half of so many bytes are left: one block at least, so that there is a last row."""
         import pyarrow as pa
 
-        if self._next is None or self._place(0) != self.last:
+        size = self.table.nbytes
+        if self._next is None or (len(self.table) and size >= share // 2):
             return
-        tables, size = [self.table], 0
-        first = self._place(0)
-        while self._next is not None and (size < share or self.last == first):
+        tables = [self.table]
+        while self._next is not None and (len(tables) == 1 or size < share):
             tables.append(self._next)
             size += self._next.nbytes
-            self.table, self._next = self._next, next(self._blocks, None)
+            self._next = next(self._blocks, None)
         self.table = pa.concat_tables(tables).combine_chunks()
 
-    def before(self, cut: Place | None) -> Any:
-        """Take out the rows before a place, or all of them."""
-        count = len(self.table) if cut is None else bisect_left(range(len(self.table)), cut, key=self._place)
+    def up_to(self, cut: Place | None) -> Any:
+        """Take out the rows up to a place, or all of them."""
+        count = len(self.table) if cut is None else bisect_right(range(len(self.table)), cut, key=self._place)
         found, self.table = self.table.slice(0, count), self.table.slice(count)
         return found
 
@@ -70,8 +68,10 @@ class _Head:
 
 
 def _comparable(scalar: Any) -> tuple[int, Any]:
-    """A value that Python orders as Spark does: nulls first, NaN last; times as numbers, since some have no date."""
+    """A value that Python orders as Spark does: nulls first, NaN last, text by its bytes, times as their numbers."""
     if not scalar.is_valid:
         return 0, 0
+    if hasattr(scalar, "as_buffer"):
+        return 1, scalar.as_buffer().to_pybytes()
     value = scalar.value if hasattr(scalar, "value") else scalar.as_py()
     return (2, 0) if value != value else (1, value)

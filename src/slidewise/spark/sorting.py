@@ -27,7 +27,7 @@ Array = Any
 # Sorted rows go on in pieces of so many, so that their answers are not all there at once.
 PIECE = 1 << 16
 # Runs that are merged at once; more of them are first made fewer.
-MOST_RUNS = 256
+MOST_RUNS = 64
 
 _PLAIN = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "binary", "date")
 _SORTED_HERE = (*_PLAIN, "timestamp", "timestamp_ntz")
@@ -56,7 +56,7 @@ def sort_columns(definition: Definition) -> list[str]:
 def in_order(definition: Definition, tables: Iterable[Any], hidden: tuple[str, ...] = ()) -> Iterator[Any]:
     """The rows of tables that come in any order as tables sorted by key and time, nulls first and NaN last."""
     arranged = partial(_arranged, definition, any(map(order_matters, definition.columns.values())))
-    names = [*definition.by, *([definition.on] if definition.on else [])]
+    names = sort_columns(definition)
     gathered: list[Any] = []
     size = 0
     with closing(Spilled()) as spilled:

@@ -6,14 +6,16 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import IO, Any, NamedTuple
 
 from slidewise.errors import SlidewiseError
 
-# Bytes of rows that a task sorts at once, and of a block on disk, about.
+# Bytes of rows that a task sorts at once; and how many blocks on disk are as many, about.
 MEMORY = 32 * 2**20
-BLOCK = 256 * 2**10
+LEAST = 2**20
+BLOCKS = 128
 
 
 class Block(NamedTuple):
@@ -34,7 +36,7 @@ def memory() -> int:
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return MEMORY if limit == resource.RLIM_INFINITY else max(BLOCK, min(MEMORY, limit // 24))
+    return MEMORY if limit == resource.RLIM_INFINITY else max(LEAST, min(MEMORY, limit // 24))
 
 
 class Spilled:
@@ -49,7 +51,7 @@ class Spilled:
         """Add a run, which comes as one table or several."""
         run: Run = []
         for table in tables:
-            rows = max(1, len(table) * BLOCK // max(table.nbytes, 1))
+            rows = max(1, len(table) * (memory() // BLOCKS) // max(table.nbytes, 1))
             for start in range(0, len(table), rows):
                 run.append(self._put(table.slice(start, rows)))
         self.runs.append(run)
@@ -66,7 +68,8 @@ class Spilled:
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what a full disk did not take is tried once more
+                self._file.close()
 
     def _put(self, table: Any) -> Block:
         import pyarrow as pa

@@ -11,7 +11,7 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.batch import answer_types, check, numbered_schema, one_zero, result_schema
 from slidewise.spark.carrying import numbered
-from slidewise.spark.giving import as_rows, given_as, received
+from slidewise.spark.giving import given_as, plain_types, received
 from slidewise.spark.packing import BLOBS, SHARD
 from slidewise.spark.shard import Terms
 from slidewise.spark.words import words_of
@@ -73,7 +73,7 @@ def over_stream(
     blobs = hashed.mapInArrow(task("packing", "packed", shards), BLOBS)
     new = numbered_schema(schema)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=processor(terms, names, len(new) if as_rows(new) else None),
+        statefulProcessor=processor(terms, names, plain_types(new)),
         outputStructType=given_as(new),
         outputMode="Append",
         timeMode="EventTime",

@@ -39,7 +39,7 @@ class Working:
         stay_single()
         # PySpark says so for each column of times, to nobody who could do anything about it.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        terms, names, self._columns = cloudpickle.loads(payload)
+        terms, names, self._kinds = cloudpickle.loads(payload)
         self._names = [HASH, *names]
         self._shard = shard_of(terms)
         self._handle = handle
@@ -58,7 +58,7 @@ class Working:
                 self._handle.deleteTimer(went.timer_before)
             if went.timer is not None:
                 self._handle.registerTimer(went.timer)
-        yield from answers(went.table, went.dropped, self._columns)
+        yield from answers(went.table, went.dropped, self._kinds)
 
 
 class MapStore:
