@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -41,7 +42,7 @@ STREAMS = ("tests/spark/test_stream", "tests/spark/test_beats", "tests/pipeline/
 def uses_spark(file: str) -> bool:
     """Whether a file's tests take the one Spark session."""
     path = Path(__file__).parents[1] / file
-    return path.exists() and "spark: Any" in path.read_text()
+    return path.exists() and re.search(r"\bspark: (SparkSession|Any)\b", path.read_text()) is not None
 
 
 @pytest.hookimpl(optionalhook=True)

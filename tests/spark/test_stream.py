@@ -223,8 +223,7 @@ PLAIN = {
 NULLABLE = "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled"
 
 
-@pytest.mark.parametrize("nullable", ["true", "false"])
-@pytest.mark.parametrize("lists", [False, True], ids=["as rows", "in blobs"])
+@pytest.mark.parametrize(("lists", "nullable"), [(False, "false"), (True, "true")], ids=["as rows", "in blobs"])
 def test_values_of_every_plain_type_come_out_as_they_went_in(
     here: Any, spark: SparkSession, lists: bool, nullable: str
 ) -> None:
