@@ -28,26 +28,6 @@ def first_backwards(columns: Sequence[Any], at: Array) -> int | None:
     return int(at[backwards.argmax()]) if backwards.any() else None
 
 
-def key_ranks(columns: Sequence[Any]) -> tuple[Array | None, int]:
-    """A number for each row, in the order of keys and the same for equal ones, and a bound on them; None without keys.
-
-    The first column counts most.
-    """
-    codes: Array | None = None
-    groups = 1
-    for column in columns:
-        more, count = ranks(column)
-        if codes is None:
-            codes, groups = more, count
-            continue
-        codes = codes * count + more
-        groups *= count
-        if groups > 2 * len(codes) + 1_000:
-            different, codes = np.unique(codes, return_inverse=True)
-            groups = len(different)
-    return codes, groups
-
-
 def ranks(column: Any) -> tuple[Array, int]:
     """A number for each value, in their order, nulls before all; and a bound on them."""
     import pyarrow as pa

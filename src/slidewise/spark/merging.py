@@ -13,7 +13,7 @@ Place = tuple[Any, ...]
 
 def merged(spilled: Spilled, runs: list[Run], names: list[str], arranged: Callable[[list[Any]], Any]) -> Iterator[Any]:
     """The rows of runs that are sorted by these columns as tables in order; `arranged` sorts some tables as one."""
-    share = memory() // len(runs)
+    share = memory() // (3 * len(runs))  # what goes out is there three times for a moment
     heads = [_Head(spilled.read(run), names) for run in runs]
     while heads:
         for head in heads:

@@ -15,17 +15,19 @@ import numpy as np
 
 from slidewise.definition import Definition, order_matters
 from slidewise.kernels.series import Column, read
-from slidewise.spark.key_order import key_ranks, ranks
+from slidewise.spark.key_order import ranks
 from slidewise.spark.merging import merged
 from slidewise.spark.sorted_rows import check_times
 from slidewise.spark.spilling import Spilled, memory
-from slidewise.tables.arrange import arrange, order_peers
+from slidewise.tables.arrange import arrange, order_peers, together
 from slidewise.tables.evaluate import time_column
 
 Array = Any
 
 # Sorted rows go on in pieces of so many, so that their answers are not all there at once.
 PIECE = 1 << 16
+# Bytes that sorting takes for each row, whatever is in it, about.
+PER_ROW = 40
 # Runs that are merged at once; more of them are first made fewer.
 MOST_RUNS = 64
 
@@ -63,7 +65,7 @@ def in_order(definition: Definition, tables: Iterable[Any], hidden: tuple[str, .
         for table in tables:
             check_times(definition, table, hidden)
             gathered.append(table)
-            size += table.nbytes
+            size += table.nbytes + PER_ROW * len(table)
             if size >= memory():
                 spilled.write([arranged(gathered)])
                 size = 0
@@ -99,7 +101,7 @@ def _arranged(definition: Definition, ordered: bool, tables: list[Any]) -> Any:
 
 def _order(definition: Definition, table: Any, ordered: bool) -> Array | None:
     """Which row comes first, second and so on; None where they stand so already."""
-    codes, groups = key_ranks([table.column(name) for name in definition.by])
+    codes, groups = together(ranks(table.column(name)) for name in definition.by)
     on = definition.on
     times = None if on is None else time_column(on, read(table.column(on), repr(on))).data
     arranged = arrange(codes, groups, times, len(table))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,10 +123,17 @@ def _rank_objects(name: str, data: Array) -> Array:
 
 def key_codes(series: Sequence[tuple[str, Any]]) -> tuple[Array | None, int]:
     """A small number for each different key, a null being a value like others; None where there are no key columns."""
+    return together(_codes(name, one) for name, one in series)
+
+
+def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
+    """A number for each row from those of several columns, the first counting most, and a bound on them; None for none.
+
+    Each column comes with a bound on its numbers.
+    """
     codes: Array | None = None
     groups = 1
-    for name, one in series:
-        more, count = _codes(name, one)
+    for more, count in columns:
         if codes is None:
             codes, groups = more, count
             continue
