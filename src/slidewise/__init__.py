@@ -13,6 +13,7 @@ from slidewise.errors import (
     TimeOrderError,
     UnsuitableOperatorError,
     WindowError,
+    did_you_mean,
 )
 from slidewise.operators import (
     Operator,
@@ -139,3 +140,19 @@ __all__ = [
     "value_range",
     "variance",
 ]
+
+# What other engines call some of these.
+_ELSEWHERE = {
+    "std": "stddev",
+    "stdev": "stddev",
+    "avg": "mean",
+    "average": "mean",
+    "var": "variance",
+    "list": "collect",
+}
+_ELSEWHERE |= {"percentile": "quantile", "nunique": "count_distinct", "approx_count_distinct": "hyperloglog"}
+
+
+def __getattr__(name: str) -> object:
+    hint = f"; did you mean {_ELSEWHERE[name]!r}?" if name in _ELSEWHERE else did_you_mean(name, __all__)
+    raise AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")

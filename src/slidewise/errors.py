@@ -53,6 +53,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     "; did you mean 'minutes'?"
     >>> did_you_mean("parsec", ["minutes", "hours"])
     ''
+    >>> did_you_mean("TEMP", ["temp", "time"])
+    "; did you mean 'temp'?"
     """
-    close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    folded = {one.casefold(): one for one in known}
+    close = get_close_matches(word.casefold(), list(folded), n=1)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""

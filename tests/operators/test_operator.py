@@ -96,6 +96,7 @@ def test_repr_reads_like_what_was_written(text: str) -> None:
         (sw.max, r"takes the columns \(x\), but got 0"),
         (lambda: sw.argmax("x"), r"takes the columns \(x, y\), but got 1"),
         (lambda: sw.max(3), "takes names of columns"),
+        (lambda: sw.quantile(0.9).over("1h"), r"no column yet; .*: sw.quantile\(q=0.9, .*\)\('x'\).over\(...\)$"),
         (lambda: sw.max([1, 2, 3]), r"sw\.rolling or a SWAG"),
         (lambda: sw.max("x", size=3), "has no parameters, but got size$"),
         (lambda: sw.median(approximate=0.01), r"has no parameters, but got approximate; sw\.quantile takes that"),
@@ -158,3 +159,12 @@ def test_a_quantile_without_its_share_is_refused() -> None:
     with pytest.raises(sw.SlidewiseError, match=r"quantile has to be made first; write sw.quantile\(0.99\)\('x'\)"):
         sw.quantile("x")
     assert sw.quantile(0.5)("x").operator == sw.quantile(0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("std", "; did you mean 'stddev'?"), ("meen", "; did you mean 'mean'?"), ("z", "")]
+)
+def test_names_that_are_not_there(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as error:
+        getattr(sw, name)
+    assert str(error.value) == f"module 'slidewise' has no attribute {name!r}{hint}"

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -317,6 +318,9 @@ def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     result = tmp_path / "demo" / "result"
     assert len(pq.read_schema(next((result / "rows").glob("*.parquet")))) == 6 + 36
     assert (result / "report.png").exists()
+    ends = pc.min_max(pq.read_table(result / "rows").column("ts"))
+    span = " to ".join(f"{ends[end].as_py():%Y-%m-%d %H:%M:%S}" for end in ("min", "max"))
+    assert f"<br>{span}</p>" in (result / "report.html").read_text()
     assert main(command[3:]) == 1
     assert "has results already (result, job.toml, events.tsv); give --overwrite" in capsys.readouterr().err
 

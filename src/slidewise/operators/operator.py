@@ -76,6 +76,11 @@ class Operator:
                 return self.identity
         return self.lift(*arguments)
 
+    def over(self, *_: Any, **__: Any) -> Any:
+        """Refused: a window is for columns, `sw.max("temp").over("10 minutes")`."""
+        columns = ", ".join(map(repr, self.inputs))
+        raise SlidewiseError(f"{self.name} has no column yet; name it before the window: {self!r}({columns}).over(...)")
+
     def __call__(self, *columns: Any, **parameters: Any) -> Any:
         """Bind columns, `sw.max("temp")`, or set parameters, `sw.hyperloglog(p=12)`.
 

@@ -34,9 +34,13 @@ class Excess:
 
 @dataclass
 class Points:
-    """The middle of each stretch of time, and for each column its value there; None where there is no row."""
+    """The middle of each stretch of time, and for each column its value there; None where there is no row.
+
+    `span` are the times of the first and the last row.
+    """
 
     times: list[Any] = field(default_factory=list)
+    span: tuple[Any, ...] = ()
     columns: dict[str, list[float | None]] = field(default_factory=dict)
     key: str = ""  # which key is shown, where there are keys
     excesses: list[Excess] = field(default_factory=list)
@@ -73,6 +77,7 @@ def points_of(df: Any, job: Job) -> Points:
     begin, end = df.agg(F.min(number), F.max(number)).first()
     if begin is None:
         return points
+    points.span = (_as_time(begin), _as_time(end)) if timed else (begin, end)
     width = max((end - begin) / POINTS, 1e-9)
     bucket = F.least(F.floor((number - begin) / width), F.lit(POINTS - 1))
     wanted: dict[str, Any] = {}

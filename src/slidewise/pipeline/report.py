@@ -39,7 +39,7 @@ def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
 def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
     """The page."""
     source = ", ".join(job.paths)
-    span = f"{_shown(points.times[0])} to {_shown(points.times[-1])}" if points.times else "no rows"
+    span = " to ".join(map(_shown, points.span)) or "no rows"
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Slidewise report</title>',

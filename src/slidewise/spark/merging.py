@@ -58,8 +58,10 @@ class _Head:
         self.table = pa.concat_tables(tables).combine_chunks()
 
     def up_to(self, cut: Place | None) -> Any:
-        """Take out the rows up to a place, or all of them."""
-        count = len(self.table) if cut is None else bisect_right(range(len(self.table)), cut, key=self._place)
+        """Take out the rows up to a place, or all of them; all, too, where it is the last one's."""
+        count = len(self.table)
+        if cut is not None and self.last != cut:
+            count = bisect_right(range(count), cut, key=self._place)
         found, self.table = self.table.slice(0, count), self.table.slice(count)
         return found
 
