@@ -2,7 +2,7 @@
 
 Every query reads the same Parquet files and writes to Spark's no-op sink, on local[2] with Spark's default settings.
 Contenders take turns, and the median turn counts. A rival that takes far longer than the target allows is stopped, and
-counts as the time it had until then ("over").
+counts as the time it had until then ("over"). With --only, the lines of those works replace the ones saved before.
 
     python benchmarks/spark_batch.py [--quick] [--only WORD]
 """
@@ -10,6 +10,7 @@ counts as the time it had until then ("over").
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import statistics
 import sys
@@ -29,6 +30,7 @@ from rich.table import Table
 
 import slidewise as sw
 
+FIELDS = ("group", "work", "rival", "ours_seconds", "rival_seconds", "ratio", "target", "met")
 TREE = "spark.sql.window.segmentTree.enabled"
 
 
@@ -269,10 +271,21 @@ def draw(rows: list[tuple[Any, ...]]) -> Path:
     return path
 
 
+def with_saved(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The lines of earlier runs, with these in the places of those of the same work; each compares two alone."""
+    new = {row[:3]: row for row in rows}
+    with (RESULTS / "spark_batch.csv").open(newline="") as file:
+        saved = list(csv.reader(line for line in file if not line.startswith("#")))[1:]
+    found = [(*row[:5], float(row[5]), float(row[6]), row[7]) for row in saved]
+    return [new.pop(row[:3], row) for row in found] + list(new.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, one turn, nothing saved")
-    parser.add_argument("--only", default="", metavar="WORD", help="only works with this word; nothing saved")
+    parser.add_argument(
+        "--only", default="", metavar="WORD", help="only works with this word; their lines replace those saved"
+    )
     options = parser.parse_args()
     turns = 1 if options.quick else 3
     large, small = (500_000, 100_000) if options.quick else (5_000_000, 1_000_000)
@@ -299,9 +312,9 @@ def main() -> None:
     for row in rows:
         table.add_row(*map(str, row[1:]))
     console.print(table)
-    if not options.quick and not options.only:
-        fields = ("group", "work", "rival", "ours_seconds", "rival_seconds", "ratio", "target", "met")
-        say_saved(console, [save_csv("spark_batch.csv", machine, fields, rows), draw(rows)])
+    if not options.quick:
+        rows = with_saved(rows) if options.only else rows
+        say_saved(console, [save_csv("spark_batch.csv", machine, FIELDS, rows), draw(rows)])
 
 
 if __name__ == "__main__":
