@@ -143,14 +143,16 @@ __all__ = [
 
 # What other engines call some of these.
 _ELSEWHERE = {
+    "approx_count_distinct": "hyperloglog",
+    "average": "mean",
+    "avg": "mean",
+    "list": "collect",
+    "nunique": "count_distinct",
+    "percentile": "quantile",
     "std": "stddev",
     "stdev": "stddev",
-    "avg": "mean",
-    "average": "mean",
     "var": "variance",
-    "list": "collect",
 }
-_ELSEWHERE |= {"percentile": "quantile", "nunique": "count_distinct", "approx_count_distinct": "hyperloglog"}
 
 
 def __getattr__(name: str) -> object:

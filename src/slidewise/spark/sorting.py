@@ -19,6 +19,7 @@ from slidewise.spark.key_order import ranks
 from slidewise.spark.merging import merged
 from slidewise.spark.sorted_rows import check_times
 from slidewise.spark.spilling import Spilled, memory
+from slidewise.spark.types import SIMPLE
 from slidewise.tables.arrange import arrange, order_peers, together
 from slidewise.tables.evaluate import time_column
 
@@ -31,9 +32,6 @@ PER_ROW = 40
 # Runs that are merged at once; more of them are first made fewer.
 MOST_RUNS = 64
 
-_PLAIN = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "binary", "date")
-_SORTED_HERE = (*_PLAIN, "timestamp", "timestamp_ntz")
-
 
 def left_to_spark(definition: Definition, schema: Any) -> str | None:
     """The first column to sort by whose order is not known here, such as a struct, so that Spark has to sort; or None.
@@ -42,7 +40,7 @@ def left_to_spark(definition: Definition, schema: Any) -> str | None:
     """
     for name in sort_columns(definition):
         kind = schema[name].dataType.simpleString()
-        if kind not in _SORTED_HERE:
+        if kind not in SIMPLE:
             return f"{name!r}, {kind}"
     return None
 

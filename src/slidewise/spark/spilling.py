@@ -44,6 +44,7 @@ class Spilled:
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
+        self._folder = _folder()
         self._file: IO[bytes] | None = None
         self._end = 0
 
@@ -78,17 +79,16 @@ class Spilled:
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
             writer.write_table(table)
         data = sink.getvalue()
-        folder = _folder()
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=folder, prefix="slidewise-")  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(dir=self._folder, prefix="slidewise-")  # noqa: SIM115
             self._file.seek(self._end)
             self._file.write(data)
             self._file.flush()
         except OSError as error:
             raise SlidewiseError(
-                f"rows of this task do not fit into memory at once, and {folder or tempfile.gettempdir()} does not "
-                f"take them ({error}); make room there, let spark.local.dir name another directory, or spread keys "
+                f"rows of this task do not fit into memory at once, and {self._folder or tempfile.gettempdir()} does "
+                f"not take them ({error}); make room there, let spark.local.dir name another directory, or spread keys "
                 "over more tasks (spark.sql.shuffle.partitions)"
             ) from error
         block = Block(self._end, len(data))

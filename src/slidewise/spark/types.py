@@ -10,7 +10,8 @@ from slidewise.errors import InputError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 
-_SIMPLE = {
+# Spark's plain types, whose values Arrow orders and moves as they are.
+SIMPLE = {
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
     "int": pa.int32(),
@@ -29,7 +30,7 @@ _SAMPLES: dict[Any, Any] = {pa.string(): "a", pa.bool_(): True, pa.float64(): 1.
 
 def as_arrow_type(name: str, kind: Any) -> Any:
     """A Spark type as Arrow hands it to Python."""
-    found = _SIMPLE.get(kind.simpleString())
+    found = SIMPLE.get(kind.simpleString())
     if found is None:
         raise InputError(
             f"column {name!r} has Spark's type {kind.simpleString()}, which cannot be aggregated; cast it to double, "
