@@ -6,10 +6,11 @@ import math
 import random
 import struct
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -220,15 +221,27 @@ def golden_live(kind: str) -> sw.Sliding:
             by="k", on="t", a=sw.mean("x").over(9, grain=4), b=sw.last("x").over(9, closed="left", grain=4)
         ),
         "revised": sw.Sliding(by="k", on="t", a=sw.max("x").over(9), b=sw.first("x").over(6, closed="both")),
+        "finer_times": sw.Sliding(by="k", on="t", a=sw.max("x").over(9), b=sw.last("at").over(rows=3)),
     }[kind]
 
 
-SINCE = {"shared": 2, "grain": 3}
+SINCE = {"shared": 2, "grain": 3, "finer_times": 5}
 KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", "revised", *SINCE]
 
 
-def golden_events() -> list[dict[str, Any]]:
-    return [{"k": "ab"[i % 2], "t": i, "x": (i * 7) % 11 / 4} for i in range(30)]
+def golden_events(kind: str, start: int = 0, stop: int = 30) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = [
+        {"k": "ab"[i % 2], "t": i, "x": (i * 7) % 11 / 4 if i < 30 else i / 4} for i in range(start, stop)
+    ]
+    if kind == "finer_times":
+        for event in events:
+            ticks = int(event["x"] * 1_000)
+            event |= {
+                "k": pd.Timedelta(1 + (event["k"] == "a"), "ns"),
+                "x": pd.Timedelta(ticks, "ns"),
+                "at": time(1, 2, ticks % 60, 3),
+            }
+    return events
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -247,16 +260,16 @@ def test_golden_snapshots_of_every_version_can_be_read(file: Path) -> None:
     kind = file.stem.rpartition("_v")[0]
     live = golden_live(kind).restore(bytes.fromhex(file.read_text()))
     fresh = golden_live(kind).live(late=live.late, spikes=live.spikes)
-    for row in golden_events():
+    for row in golden_events(kind):
         fresh.push(row)
-    more = [{"k": "ab"[i % 2], "t": i, "x": i / 4} for i in range(30, 60)]
+    more = golden_events(kind, 30, 60)
     assert same([live.push(row) for row in more], [fresh.push(row) for row in more])
 
 
 def golden_snapshot(kind: str) -> bytes:
     late = {"open_and_waiting": "wait:3", "revised": "revise"}.get(kind, "error")
     live = golden_live(kind).live(late=late, spikes=kind in ("slick_deque", "shared"))
-    for row in golden_events():
+    for row in golden_events(kind):
         live.push(row)
     return live.snapshot()
 
@@ -271,7 +284,10 @@ values = st.recursive(
     | st.dates()
     | st.datetimes()
     | st.datetimes(timezones=st.just(UTC) | st.just(timezone(timedelta(hours=-3, minutes=-30))))
-    | st.timedeltas(),
+    | st.timedeltas()
+    | st.times()
+    | st.integers(-(2**62), 2**62).filter(lambda ns: ns % 1_000).map(lambda ns: pd.Timedelta(ns, "ns"))
+    | st.integers(-(2**62), 2**62).filter(lambda ns: ns % 1_000).map(pd.Timestamp),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)

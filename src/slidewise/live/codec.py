@@ -1,7 +1,10 @@
-"""Plain values as bytes and back: None, bools, numbers, text, bytes, dates, datetimes; tuples, lists and dicts.
+"""Plain values as bytes and back: None, bools, numbers, text, bytes, dates and times; tuples, lists and dicts.
 
 A value is one letter and then its content; integers are signed LEB128, so small ones take a byte. A row of values may
 be packed: all int64, all float64, or tuples of one length, column by column. Nothing is ever executed.
+
+Moments and durations are whole microseconds, as Python has them; those of pandas that are finer have letters of their
+own, in nanoseconds. Snapshots before version 5 know neither such durations (`E`) nor times of day (`o`).
 """
 
 from __future__ import annotations
@@ -10,12 +13,13 @@ import struct
 import sys
 from array import array
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any
 
 _DOUBLE = struct.Struct("<d")
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+FINER_TIMES = 5  # the first version of snapshots with durations in nanoseconds and times of day
 
 
 class NotPlainError(Exception):
@@ -23,10 +27,11 @@ class NotPlainError(Exception):
 
 
 class Writer:
-    """Appends values to bytes."""
+    """Appends values to bytes; `version` is the oldest of snapshots that can hold what was written so far."""
 
     def __init__(self) -> None:
         self.data = bytearray()
+        self.version = 1
 
     def size(self, number: int) -> None:
         """A number from 0 on."""
@@ -96,11 +101,21 @@ class Writer:
         elif isinstance(value, date):
             self.data += b"a"
             self.integer(value.toordinal())
+        elif getattr(value, "nanoseconds", 0):  # pandas' Timedelta
+            self._finer(b"E", value.as_unit("ns").value)
         elif isinstance(value, timedelta):
             self.data += b"e"
             self.integer(value // _MICROSECOND)
+        elif isinstance(value, time) and value.tzinfo is None:
+            since_midnight = timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour)
+            self._finer(b"o", since_midnight // _MICROSECOND)
         else:
             raise NotPlainError(f"{value!r}, a {type(value).__name__}")
+
+    def _finer(self, letter: bytes, ticks: int) -> None:
+        self.version = max(self.version, FINER_TIMES)
+        self.data += letter
+        self.integer(ticks)
 
     def row(self, values: Sequence[Any]) -> None:
         """Many values, packed where they are alike."""
@@ -194,6 +209,15 @@ class Reader:
                 return date.fromordinal(self.integer())
             case b"e":
                 return self.integer() * _MICROSECOND
+            case b"E":
+                import pandas as pd
+
+                return pd.Timedelta(self.integer(), unit="ns")
+            case b"o":
+                moment = _EPOCH + self.integer() * _MICROSECOND
+                if moment.date() != _EPOCH.date():
+                    raise ValueError(f"{moment - _EPOCH} is no time of day")
+                return moment.time()
         raise ValueError(f"no value begins with {letter!r}")
 
     def row(self) -> list[Any]:

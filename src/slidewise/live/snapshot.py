@@ -11,7 +11,8 @@ The payload holds the policy and the counters, the events that wait, and for eac
 window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
 windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
 partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
-all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat.
+all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
+times of day.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from slidewise.live.snapshot_parts import (
 from slidewise.windows import Duration
 
 MAGIC = b"SLIDEWIS"
-VERSION = 4
+VERSION = 5
 _HEADER = struct.Struct("<8sH16sQ")
 _DIGEST = 16
 
@@ -63,7 +64,7 @@ def snapshot(live: Live) -> bytes:
     _write_revising(out, live)
     if isinstance(live, BeatLive):
         write_beats(out, live)
-        return _closed(live.definition, 4, bytes(out.data))
+        return _closed(live.definition, max(4, out.version), bytes(out.data))
     out.size(len(live.tracks))
     for key, track in live.tracks.items():
         plainly(out.value, key, "a key")
@@ -76,7 +77,7 @@ def snapshot(live: Live) -> bytes:
             _write_any(out, pane)
     shares = any(spec.sharing is not None for spec in live.specs)
     version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
-    return _closed(live.definition, version, bytes(out.data))
+    return _closed(live.definition, max(version, out.version), bytes(out.data))
 
 
 def _closed(definition: Definition, version: int, payload: bytes) -> bytes:

@@ -36,7 +36,7 @@ def plainly(write: Callable[[Any], None], value: Any, what: str, remedy: str = "
     except NotPlainError as error:
         raise SnapshotError(
             f"{what} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, dates, "
-            f"datetimes, None, and lists, tuples and dicts of them can{remedy}"
+            f"times, None, and lists, tuples and dicts of them can{remedy}"
         ) from None
 
 

@@ -15,7 +15,7 @@ def put_state(out: Writer, one: Any, state: Any) -> None:
     except NotPlainError as error:
         raise SlidewiseError(
             f"a state of {one.name!r} is or holds {error}, which cannot be stored: only numbers, bools, text, bytes, "
-            "dates, datetimes, None, and lists, tuples and dicts of them can; give its operator encode= and decode="
+            "dates, times, None, and lists, tuples and dicts of them can; give its operator encode= and decode="
         ) from None
 
 
