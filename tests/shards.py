@@ -33,6 +33,7 @@ class Store:
 
     def get(self, number: int) -> bytes | None:
         self.read.append(number)
+        assert number in self.pages or not self.pages, "a page was asked for that is not there"
         return self.pages.get(number)
 
     def put(self, number: int, page: bytes) -> None:

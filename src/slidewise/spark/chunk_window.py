@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from slidewise.errors import SnapshotError
 from slidewise.live.codec import Reader, Writer
 from slidewise.spark.pages import Pages
 
@@ -30,6 +31,7 @@ class ChunkWindow:
         self._slots: dict[int, list[State]] = {}
         self._changed: set[int] = set()
         self._first_page = 0
+        self._stored = range(0)  # the pages that hold a slot of the window as it was stored
         self.F = self.L = self.R = self.A = self.B = self.E = 0
         self.aggRA: State = None
         self.aggB: State = None
@@ -88,7 +90,9 @@ class ChunkWindow:
 
     def _page(self, number: int) -> list[State]:
         if number not in self._slots:
-            payload = self._pages.read(self._base + number)
+            payload = self._pages.read(self._base + number) if number in self._stored else None
+            if number in self._stored and payload is None:
+                raise SnapshotError(f"slots {number} of a large key are not there; restore the checkpoint from a copy")
             self._slots[number] = [None] * SLOTS if payload is None else Reader(payload).value()
         return self._slots[number]
 
@@ -124,3 +128,4 @@ class ChunkWindow:
         if not self.F <= self.L <= self.R <= self.A <= self.B <= self.E:
             raise ValueError(f"no DABA Lite has the pointers {values[:6]}")
         self._first_page = self.F // SLOTS
+        self._stored = range(self._first_page, -(-self.E // SLOTS) if self.F < self.E else self._first_page)

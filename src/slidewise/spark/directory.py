@@ -8,7 +8,7 @@ import numpy as np
 
 from slidewise.errors import SnapshotError
 from slidewise.live.codec import Reader, Writer
-from slidewise.spark.pages import DIRECTORY, Pages
+from slidewise.spark.pages import DIRECTORY, LARGE, Pages
 
 
 class Waiting(NamedTuple):
@@ -47,6 +47,7 @@ class Directory:
         self._free: list[int] = []  # pages that were dropped in this call
         payload = pages.read(DIRECTORY)
         if payload is None:
+            pages.first_new = DIRECTORY + 1
             return
         source = Reader(payload)
         try:
@@ -57,6 +58,7 @@ class Directory:
             source.end()
         except (ValueError, IndexError, TypeError) as error:
             raise SnapshotError(f"the shard's directory makes no sense: {error}") from error
+        pages.first_new = self.next_large << LARGE
 
     def drop_page(self, number: int) -> None:
         """Drop a page; the next new one may have its number, and writing over it saves a removal."""

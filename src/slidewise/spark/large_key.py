@@ -29,7 +29,7 @@ from slidewise.live.codec import Reader, Writer
 from slidewise.live.slid import Slid, bounds_of, columns_of
 from slidewise.live.spec import Member, Spec
 from slidewise.spark.chunk_window import ChunkWindow, State
-from slidewise.spark.pages import Pages, record, record_from
+from slidewise.spark.pages import LARGE, Pages, record, record_from
 from slidewise.spark.sorted_rows import SortedRows
 from slidewise.spark.waiting_room import ticks
 from slidewise.tables.evaluate import check_inputs, typed
@@ -105,7 +105,7 @@ class LargeKey:
         self._definition = definition
         self._groups = groups
         self._schema = rows_schema
-        self._base = number << 36
+        self._base = number << LARGE
         self._low = self._old_low = self._tail = 0
         self._tail_at = 0
         self._starts = [(0, 0) for _ in groups]  # the chunk that a window starts in, and its first row's position

@@ -28,6 +28,7 @@ MAGIC = b"SWPG"
 VERSION = 2
 DIRECTORY = 0
 WORDS = 2**63 - 1
+LARGE = 36  # the bits of a page's number below those that are a large key's
 # A page of several keys is cut in two above this, so that pages are 16 to 64 KB once they are made smaller.
 LARGEST = 131_072
 _HEADER = struct.Struct("<4sH16sIQBII")
@@ -60,11 +61,14 @@ class Pages:
         self._changed: dict[int, bytes | None] = {}
         self.bytes_read = 0
         self.bytes_written = 0
+        self.first_new = WORDS + 1  # nothing is stored under this number and those above it
 
     def read(self, number: int) -> bytes | None:
         """A page's payload, or None where there is no such page."""
         if number in self._changed:
             return self._changed[number]
+        if number >= self.first_new:  # Spark logs a warning for each page that is asked for and not there
+            return None
         if number not in self._read:
             page = self._store.get(number)
             self.bytes_read += 0 if page is None else len(page)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.errors import SnapshotError
 from slidewise.spark.buckets import HASH
 from slidewise.spark.directory import Directory, Waiting
 from slidewise.spark.pages import Pages, record, record_from
@@ -26,7 +27,8 @@ def ready(pages: Pages, directory: Directory, schema: Any, on: str, until: int) 
             kept.append(one)
             continue
         payload = pages.read(one.page)
-        assert payload is not None
+        if payload is None:
+            raise SnapshotError(f"page {one.page} of waiting rows is not there; restore the checkpoint from a copy")
         directory.drop_page(one.page)
         table = record_from(payload, schema)
         if one.last <= until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,8 @@ def working():
         import slidewise.spark.working as working
     except ImportError as error:
         raise RuntimeError(
-            f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON, or "
-            "spark.pyspark.python, to the Python that has it"
+            f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON to the Python that "
+            "has it before the session starts, or give spark-submit --conf spark.pyspark.python="
         ) from error
     return working
 """
@@ -54,28 +55,47 @@ class Processor(StatefulProcessor):
 
 
 def check_python(session: Any) -> None:
-    """Warn where Spark on this machine would start another Python than this one, which may lack all it needs."""
+    """Warn where Spark on this machine would start another Python than this one, which lacks what it needs."""
     context = getattr(session, "sparkContext", None)  # Connect has none
-    name = getattr(context, "pythonExec", "")
-    if context is None or not context.master.startswith("local") or "/" in name or "\\" in name or _is_this(name):
+    if context is None or not context.master.startswith("local"):
         return
-    warnings.warn(
-        f"Spark's workers will run {shutil.which(name) or name}, and not {sys.executable}, so they may lack Slidewise, "
-        "pyarrow or pandas, and crash; activate the environment, or set PYSPARK_PYTHON to this Python before the "
-        "session starts",
-        stacklevel=6,
-    )
+    name = context.pythonExec
+    fault = _fault(name)
+    if fault:
+        warnings.warn(
+            f"Spark's workers will run {shutil.which(name) or name}, and not {sys.executable}: {fault}, so they will "
+            "crash; activate the environment, or set PYSPARK_PYTHON to this Python before the session starts",
+            stacklevel=6,
+        )
+
+
+_NEEDED = ("slidewise", "pyarrow", "pandas", "numpy", "numba")
+_ASKED = f"""
+import importlib.util as found, json, sys
+missing = [name for name in {_NEEDED!r} if found.find_spec(name) is None]
+print(json.dumps([sys.prefix, list(sys.version_info[:2]), missing]))
+"""
 
 
 @cache
-def _is_this(name: str) -> bool:
-    """Whether a command is this Python, or one with the same packages."""
-    found = shutil.which(name)
-    if found is None or Path(found).parent == Path(sys.executable).parent:
-        return found is not None
-    asked = [found, "-c", "import sys; print(sys.prefix)"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
-    return said.stdout.strip() == sys.prefix
+def _fault(name: str) -> str:
+    """What a command lacks that workers need; nothing where it is this Python, or one with the same packages."""
+    path = shutil.which(name)
+    if path is None:
+        return "there is no such command"
+    if Path(path).parent == Path(sys.executable).parent:
+        return ""
+    try:
+        asked = subprocess.run([path, "-c", _ASKED], capture_output=True, text=True, check=False, timeout=60)
+        prefix, version, missing = json.loads(asked.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return "it does not answer as a Python does"
+    if prefix == sys.prefix:
+        return ""
+    if missing:
+        return f"it has no {', '.join(missing)}"
+    here = list(sys.version_info[:2])
+    return "" if version == here else f"it is Python {'.'.join(map(str, version))}"
 
 
 def task(module: str, function: str, *given: Any) -> Callable[[Any], Any]:

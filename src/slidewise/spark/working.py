@@ -15,6 +15,7 @@ from slidewise.spark.buckets import HASH
 from slidewise.spark.giving import answers
 from slidewise.spark.labels import hashed
 from slidewise.spark.packing import DATA
+from slidewise.spark.pages import DIRECTORY
 from slidewise.spark.seven_bits import as_bytes, as_text
 
 
@@ -43,14 +44,15 @@ class Working:
         self._names = [HASH, *names]
         self._shard = shard_of(terms)
         self._handle = handle
-        self._store = MapStore(pages)
+        self._pages = pages
+        self._query = query_id()
 
     def call(self, label: int, frames: Iterable[Any], watermark: int, fired: bool) -> Iterator[Any]:
         """Take in a shard's blobs, and yield its answers as pandas tables."""
         shard = hashed(label)
         tables = [packing.table_of(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
         try:
-            went = self._shard.call(self._store, shard, tables, watermark)
+            went = self._shard.call(MapStore(self._pages, (self._query, shard)), shard, tables, watermark)
         except SlidewiseError as error:  # it says all; the way that led to it is of no use
             raise error.with_traceback(None) from None
         if went.timer != went.timer_before:
@@ -61,13 +63,25 @@ class Working:
         yield from answers(went.table, went.dropped, self._kinds)
 
 
-class MapStore:
-    """A map state of Spark as a place for pages, which lie there as text."""
+_SEEN: set[tuple[str, int]] = set()  # queries' shards that this process knows to have a directory
 
-    def __init__(self, state: Any) -> None:
+
+class MapStore:
+    """A map state of Spark as a place for pages, which lie there as text; `shard` is the query's id and the shard.
+
+    Spark logs a warning for each page that is asked for and not there. That can be the directory alone, so this is asked
+    for twice when a process first meets a shard.
+    """
+
+    def __init__(self, state: Any, shard: tuple[str, int]) -> None:
         self._state = state
+        self._shard = shard
 
     def get(self, number: int) -> bytes | None:
+        if number == DIRECTORY and self._shard not in _SEEN:
+            if not self._state.containsKey((number,)):
+                return None
+            _SEEN.add(self._shard)
         found = self._state.getValue((number,))
         return None if found is None else as_bytes(found[0])
 
@@ -76,3 +90,11 @@ class MapStore:
 
     def remove(self, number: int) -> None:
         self._state.removeKey((number,))
+
+
+def query_id() -> str:
+    """The id that the query has in its checkpoint, or nothing where Spark does not say."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return (context and context.getLocalProperty("sql.streaming.queryId")) or ""
