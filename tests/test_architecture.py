@@ -28,6 +28,7 @@ ORDER = [
         "rolling",
         "compiling",
         "written",
+        "own_operators",
         "explaining",
         "suggesting",
         "choosing",

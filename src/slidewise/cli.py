@@ -32,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     run = commands.add_parser("run", help="run a job on Spark from a file")
     run.add_argument("job", metavar="job.toml", help="the job: source, cleaning, definition, sink")
+    run.add_argument(
+        "--allow-imports",
+        action="store_true",
+        help="import the modules that the job's own operators are in, also from its folder; this runs their code",
+    )
     run.set_defaults(run=_run)
 
     demo = commands.add_parser("demo", help="a million events of manufacturing equipment on Spark, with a report")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
 from slidewise.explaining import Explanation, explain
+from slidewise.own_operators import Imports
 from slidewise.written import arguments_of, from_toml_text, to_dict, to_toml
 
 if TYPE_CHECKING:
@@ -142,9 +143,14 @@ class Sliding(Definition):
         return to_dict(self)
 
     @classmethod
-    def from_dict(cls, written: Mapping[str, Any]) -> Sliding:
-        """The definition that `to_dict` wrote."""
-        return cls(**arguments_of(written))
+    def from_dict(cls, written: Mapping[str, Any], *, imports: Imports = False) -> Sliding:
+        """The definition that `to_dict` wrote.
+
+        An operator of a user's own, `"package.module:name"`, is taken from a module that is imported already. Others
+        are imported only where `imports` allows it, for that runs their code: a list of names of modules, or True for
+        all that the definition names. Everything else is checked before.
+        """
+        return cls(**arguments_of(written, imports))
 
     def to_toml(self) -> str:
         """The definition as text in TOML.
@@ -162,9 +168,9 @@ class Sliding(Definition):
         return to_toml(self)
 
     @classmethod
-    def from_toml(cls, text: str) -> Sliding:
-        """The definition that `to_toml` wrote, or that somebody wrote by hand."""
-        return cls.from_dict(from_toml_text(text))
+    def from_toml(cls, text: str, *, imports: Imports = False) -> Sliding:
+        """The definition that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`."""
+        return cls.from_dict(from_toml_text(text), imports=imports)
 
 
 def _is_spark(table: Any) -> bool:

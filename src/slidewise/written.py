@@ -1,15 +1,13 @@
 """Definitions as plain dicts and as TOML, so that one can live in a file.
 
-A built-in operator is named as in `sw.`; a user's own by its import path, `"package.module:name"`.
+A built-in operator is named as in `sw.`; a user's own by its import path, `"package.module:name"`, see `own_operators`.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
@@ -18,7 +16,10 @@ from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.operators import CATALOGUE
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
+from slidewise.own_operators import Imports, OperatorPath, check_import, import_path, modules_of, operator_at, path_of
 from slidewise.windows import Duration
+
+Find = Callable[[OperatorPath], Operator]
 
 _BUILT_IN = {op.name: op for op in CATALOGUE}
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
@@ -41,8 +42,29 @@ def to_dict(definition: Definition) -> dict[str, Any]:
     return written
 
 
-def arguments_of(written: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the definition that `to_dict` wrote."""
+def arguments_of(written: Mapping[str, Any], imports: Imports = False) -> dict[str, Any]:
+    """The arguments of the definition that `to_dict` wrote.
+
+    A module is imported only where `imports` allows it, and not before all else has been checked.
+    """
+    modules = modules_of(imports)
+    checked = arguments_unresolved(written)
+    paths = [path for path in map(_unresolved, checked["columns"].values()) if path is not None]
+    if not paths:
+        return checked
+    Definition(**checked)
+    for path in paths:
+        check_import(path, modules)
+    return resolved_arguments(written, lambda path: operator_at(path, modules))
+
+
+def arguments_unresolved(written: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with a stand-in for each operator of a user's own, which names it and computes nothing."""
+    return resolved_arguments(written, _stand_in)
+
+
+def resolved_arguments(written: Mapping[str, Any], find: Find) -> dict[str, Any]:
+    """The arguments, with the operators of a user's own that `find` gives."""
     if not isinstance(written, Mapping):
         raise SlidewiseError(f"a written definition is a dict, not {written!r}")
     _check_names(written, _TOP, "a definition")
@@ -55,14 +77,37 @@ def arguments_of(written: Mapping[str, Any]) -> dict[str, Any]:
         "ties": written.get("ties", ()),
         "every": written.get("every"),
         "offset": written.get("offset"),
-        "columns": {name: _aggregate_in(name, one) for name, one in columns.items()},
+        "columns": {name: _aggregate_in(name, one, find) for name, one in columns.items()},
     }
+
+
+class _StandIn(Operator):
+    """An operator of a user's own that has not been looked up: it takes any columns."""
+
+    __slots__ = ()
+
+    def arity(self) -> tuple[int, float]:
+        return 0, float("inf")
+
+
+def _stand_in(path: OperatorPath) -> Operator:
+    return _StandIn(name=str(path), identity=None, combine=lambda _older, newer: newer)
+
+
+def _unresolved(aggregate: Aggregate) -> OperatorPath | None:
+    return path_of(aggregate.operator.name) if isinstance(aggregate.operator, _StandIn) else None
+
+
+def own_paths(definition: Definition) -> dict[str, OperatorPath]:
+    """By column, the operators that a definition of stand-ins still lacks."""
+    found = {name: _unresolved(aggregate) for name, aggregate in definition.columns.items()}
+    return {name: path for name, path in found.items() if path is not None}
 
 
 def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
     op, window = aggregate.operator, aggregate.window
     assert window is not None
-    written: dict[str, Any] = {"operator": op.name if op.builtin else _import_path(name, op)}
+    written: dict[str, Any] = {"operator": op.name if op.builtin else import_path(name, op)}
     if op.parameters:
         written["parameters"] = {key: _parameter_out(value) for key, value in op.parameters.items()}
     written["of"] = list(aggregate.columns)
@@ -83,7 +128,7 @@ def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
     return written
 
 
-def _aggregate_in(name: str, written: Any) -> Aggregate:
+def _aggregate_in(name: str, written: Any, find: Find) -> Aggregate:
     where = f"the column {name!r}"
     if not isinstance(written, Mapping):
         raise SlidewiseError(f"{where} is a dict with an operator and a window, not {written!r}")
@@ -97,7 +142,7 @@ def _aggregate_in(name: str, written: Any) -> Aggregate:
     if not isinstance(parameters, Mapping):
         raise SlidewiseError(f"{where}: parameters is a dict, not {parameters!r}")
     try:
-        op = _operator(written["operator"], {key: _parameter_in(value) for key, value in parameters.items()})
+        op = _operator(written["operator"], {key: _parameter_in(value) for key, value in parameters.items()}, find)
         if op.unset:
             first, usual = next(iter(op.parameters.items()))
             raise SlidewiseError(f"{op.name} needs its parameters; write parameters = {{{first} = {usual!r}}}, say")
@@ -123,7 +168,11 @@ def _parameter_out(value: Any) -> Any:
 
 def _parameter_in(value: Any) -> Any:
     if isinstance(value, Mapping) and list(value) == ["bytes"]:
-        return bytes.fromhex(value["bytes"])
+        digits = value["bytes"]
+        try:
+            return bytes.fromhex(digits)
+        except (TypeError, ValueError) as error:
+            raise SlidewiseError(f"bytes are written as hexadecimal digits, not {digits!r}: {error}") from error
     return tuple(_parameter_in(item) for item in value) if isinstance(value, list | tuple) else value
 
 
@@ -133,7 +182,7 @@ def _check_names(written: Mapping[str, Any], known: tuple[str, ...], where: str)
             raise SlidewiseError(f"{where} has no {name!r}; it has {', '.join(known)}{did_you_mean(str(name), known)}")
 
 
-def _operator(name: Any, parameters: Mapping[str, Any]) -> Operator:
+def _operator(name: Any, parameters: Mapping[str, Any], find: Find) -> Operator:
     if not isinstance(name, str):
         raise SlidewiseError(f"an operator is written as text, such as 'max' or 'package.module:name', not {name!r}")
     if ":" not in name:
@@ -143,31 +192,13 @@ def _operator(name: Any, parameters: Mapping[str, Any]) -> Operator:
                 + did_you_mean(name, _BUILT_IN)
             )
         op = _BUILT_IN[name]
+        if "self" in parameters:
+            raise SlidewiseError(f"{name} has no parameter 'self'")
         return op(**parameters) if parameters else op
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SlidewiseError(f"the operator {name!r} cannot be imported: {error}") from error
-    if not isinstance(found, Operator):
-        raise SlidewiseError(f"{name!r} is no operator but a {type(found).__name__}; write where sw.operator put it")
-    return found
-
-
-def _import_path(name: str, op: Operator) -> str:
-    """Where a user's operator can be imported from: first of all the module of one of its functions."""
-    near = [getattr(function, "__module__", None) for function in (op.combine, op.lift, op.lower)]
-    for module in dict.fromkeys([*near, *sys.modules]):
-        found = sys.modules.get(module or "")
-        if found is None or module == "__main__":
-            continue
-        for attribute, value in list(getattr(found, "__dict__", {}).items()):
-            if value is op:
-                return f"{module}:{attribute}"
-    raise SlidewiseError(
-        f"{name!r} uses the operator {op.name!r}, which has no name in a module that can be imported; assign it to a "
-        "name at the top of a module, and import it from there"
-    )
+    op = find(path_of(name))
+    if parameters and not isinstance(op, _StandIn) and dict(op.parameters) != parameters:
+        raise SlidewiseError(f"{name!r} was made already, and takes no parameters here; leave them out")
+    return op
 
 
 def to_toml(definition: Definition) -> str:
@@ -186,6 +217,8 @@ def from_toml_text(text: str) -> dict[str, Any]:
         raise SlidewiseError(f"from_toml takes text, not {type(text).__name__}; read a file with Path(...).read_text()")
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise SlidewiseError("the definition is no valid TOML: its values are nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         hint = "" if "=" in text else "; give the text itself, not the path of a file"
         raise SlidewiseError(f"the definition is no valid TOML: {error}{hint}") from error

@@ -116,7 +116,7 @@ def test_dict_and_toml() -> None:
         ('columns.a = {operator = "max", of = "x", rows = 0}', "'a'.*rows is a whole number from 1"),
         ('columns.a = {operator = "max", of = "x", over = "-5s"}', "'a'.*cannot read the duration"),
         ('columns.a = {operator = "own:gone", of = "x", rows = 2}', "'own:gone' cannot be imported"),
-        ('columns.a = {operator = "nowhere:gone", of = "x", rows = 2}', "cannot be imported"),
+        ('columns.a = {operator = "nowhere:gone", of = "x", rows = 2}', "'nowhere', which is not imported"),
         ('columns.a = {operator = "own:NOT_AN_OPERATOR", of = "x", rows = 2}', "no operator but a int"),
         ('columns.a = {operator = 7, of = "x", rows = 2}', "written as text"),
         ("columns.a = 7", "'a' is a dict"),

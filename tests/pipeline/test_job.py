@@ -86,7 +86,7 @@ def test_the_layout_of_the_challenge() -> None:
         ('operator = "max"', 'operator = "maxx"', 18, "no operator 'maxx'.*did you mean 'max'"),
         ('operator = "max"', 'opertor = "max"', 18, "the column 'peak' has no 'opertor'"),
         ('operator = "max"', "", 17, "the column 'peak' names no operator"),
-        ('operator = "max"', "operator = 'nowhere.at.all:op'", 18, "cannot be imported"),
+        ('operator = "max"', "operator = 'nowhere.at.all:op'", 18, "'nowhere.at.all', which is not imported"),
         ('over = "10 minutes"', 'over = "10 minuts"', 20, "minuts"),
         ('over = "10 minutes"', "", 17, "the column 'peak'"),
         ('over = "10 minutes"', 'over = "1h"\nclosed = "lft"', 21, "'lft'"),

@@ -244,6 +244,23 @@ def test_times_and_separators_of_ones_own(spark: SparkSession, tmp_path: Path) -
     assert [row["at"] for row in read(job.sink, "rows")] == [noon, noon + timedelta(seconds=5)]
 
 
+def test_operators_of_the_jobs_folder_reach_the_workers(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "events.txt").write_text("2024-01-01T00:00:00;1.0\n2024-01-01T00:01:00;2.0\n")
+    (tmp_path / "plant_helper.py").write_text("SCALE = 2.0\n")
+    (tmp_path / "plant_total.py").write_text(
+        "from plant_helper import SCALE\nimport slidewise as sw\n"
+        "total = sw.operator(name='total', identity=0.0, lift=lambda x: x * SCALE, combine=lambda a, b: a + b)\n"
+    )
+    (tmp_path / "job.toml").write_text(
+        '[source]\npath = "events.txt"\n[lines]\nseparator = ";"\nfields = 2\n[lines.columns]\n'
+        'ts = { field = 1, type = "timestamp" }\nx = { field = 2, type = "double" }\n[definition]\non = "ts"\n'
+        '[definition.columns]\nsum = { operator = "plant_total:total", of = "x", over = "1 hour" }\n'
+        '[operators]\nmodules = ["plant_total"]\n[sink]\npath = "out"\n'
+    )
+    assert run(read_job(tmp_path / "job.toml", imports=True), spark).rows_out == 2
+    assert [row["sum"] for row in read(tmp_path / "out", "rows")] == [2.0, 6.0]
+
+
 def test_an_empty_source(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "none.tsv").write_text("")
     job = Job(SWING, (str(tmp_path / "none.tsv"),), str(tmp_path / "out"), lines=DEBS2012, report=str(tmp_path))

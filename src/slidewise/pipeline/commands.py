@@ -37,15 +37,17 @@ class Settings:
     overwrite: bool = False
     verbose: bool = False
     replay: bool = False
+    imports: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Settings:
-        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, options.replay)
+        imports = getattr(options, "allow_imports", False)
+        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, options.replay, imports)
 
 
 def run_file(path: str | Path, settings: Settings, console: Console | None = None) -> Summary:
     """Run the job that a file describes."""
-    job = read_job(path)
+    job = read_job(path, imports=settings.imports)
     check_free(job, settings.overwrite)
     return _go(job, settings, console or Console(highlight=False), {})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from slidewise.definition import check_names
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.layouts import LAYOUTS, TYPES, LineColumn, Lines
 from slidewise.pipeline.toml import JobError, Written
+from slidewise.pipeline.trust import check_settings, listed_modules, resolve
 from slidewise.sliding import Sliding
 from slidewise.spark.plan import PARALLEL
 from slidewise.spark.slices import why_not
-from slidewise.written import arguments_of
+from slidewise.written import arguments_unresolved
 
 # A row's number in the source, which the pipeline adds; and what only the side tables have.
 ROW = "row"
@@ -49,15 +50,26 @@ class Job:
     threshold: float | None = None
 
 
-def read_job(path: str | Path) -> Job:
-    """The job that a file describes; paths in it are relative to the file."""
+def read_job(path: str | Path, *, imports: bool = False) -> Job:
+    """The job that a file describes; paths in it are relative to the file.
+
+    With `imports`, the modules of its operators are imported, from the job's folder too, which runs their code.
+    """
     path = Path(path)
-    return job_of(Written.of_file(path), path.parent)
+    return job_of(Written.of_file(path), path.parent, imports)
 
 
-def job_of(written: Written, folder: Path) -> Job:
-    """The job that was written; a mistake is an error that names its line."""
-    written.table((), ("source", "lines", "clean", "definition", "run", "spark", "sink", "report"))
+def job_of(written: Written, folder: Path, imports: bool = False) -> Job:
+    """The job that was written; a mistake is an error that names its line. All is checked before any import."""
+    job = _checked(written, folder)
+    definition = resolve(written, job.definition, folder, imports)
+    return replace(job, definition=definition, transform=_options(written, definition))
+
+
+def _checked(written: Written, folder: Path) -> Job:
+    """The job with stand-ins for the user's own operators."""
+    written.table((), ("source", "lines", "clean", "definition", "operators", "run", "spark", "sink", "report"))
+    listed_modules(written)
     written.table(("source",), ("format", "path", "schema", "options"), needed=True)
     written.table(("clean",), ("out_of_order",))
     written.table(("spark",), ("master", "conf"))
@@ -86,6 +98,7 @@ def job_of(written: Written, folder: Path) -> Job:
     )
     _check_columns(written, job)
     _check_sink(written, job)
+    check_settings(written, job.master, job.conf)
     return job
 
 
@@ -133,12 +146,12 @@ def _definition(written: Written) -> Sliding:
     columns = written.table((*keys, "columns"), needed=True)
     for name, one in columns.items():
         try:
-            arguments_of({"columns": {name: one}})
+            arguments_unresolved({"columns": {name: one}})
         except SlidewiseError as error:
             culprit = _culprit(one, str(error).replace(repr(name), "", 1))
             written.fail((*keys, "columns", name, *culprit), str(error))
     try:
-        definition = Sliding.from_dict(table)
+        definition = Sliding(**arguments_unresolved(table))
     except SlidewiseError as error:
         at = [("columns", name) for name in columns if repr(name) in str(error)]
         written.fail((*keys, *(at[0] if at else ())), str(error))

@@ -39,6 +39,7 @@ def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> Any:
     provide()
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ.setdefault(name, sys.executable)
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # no worker imports from the folder that the job was started in
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     builder = SparkSession.builder.master(master)
     for name, value in {**PLAIN, **(LOCAL if master.startswith("local") else {}), **conf}.items():

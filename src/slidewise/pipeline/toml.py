@@ -24,6 +24,8 @@ class Written:
         self._lines = text.splitlines(keepends=True)
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
+        except RecursionError:
+            raise JobError(f"{name}: this is no valid TOML: its values are nested too deeply") from None
         except tomllib.TOMLDecodeError as error:
             said, _, at = str(error).partition(" (at ")
             where = at.rstrip(")").partition(",")[0]
