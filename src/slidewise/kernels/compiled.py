@@ -13,7 +13,8 @@ from slidewise.kernels.compiled_inputs import read_dtype
 from slidewise.kernels.compiled_order import CompiledOrder
 from slidewise.kernels.compiled_source import STEPS, Steps, compiled_source
 from slidewise.kernels.compiled_window import WINDOWS, Compiled, Program
-from slidewise.kernels.functions import compiled_function, fingerprint
+from slidewise.kernels.fingerprints import fingerprint
+from slidewise.kernels.functions import Kept, compiled_function
 from slidewise.kernels.kernel import reason
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.operators.operator import Operator
@@ -61,7 +62,7 @@ def compiled(
 
 
 _FORMS = (*STEPS, "Fiba", "OrderStatistics")
-_PROGRAMS: dict[Hashable, Program] = {}
+_PROGRAMS: Kept[Program] = Kept()
 
 
 def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
@@ -73,16 +74,12 @@ def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
 
 def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
     layout = builtin_layout(operator.name, dtypes) if operator.builtin else None
-    said: Hashable = operator.name
-    if layout is None:
-        said = fingerprint(operator.lift), fingerprint(operator.combine), fingerprint(operator.lower)
-    key = algorithm, said, dtypes
-    if key not in _PROGRAMS:
-        if layout is None:
-            _PROGRAMS[key] = _users(algorithm, operator, dtypes)
-        else:
-            _PROGRAMS[key] = _builtin(algorithm, operator, dtypes, layout)
-    return _PROGRAMS[key]
+    if layout is not None:
+        return _PROGRAMS.found(
+            (algorithm, operator.name, dtypes), lambda: _builtin(algorithm, operator, dtypes, layout)
+        )
+    functions = tuple(fingerprint(function) for function in (operator.lift, operator.combine, operator.lower))
+    return _PROGRAMS.found((algorithm, functions, dtypes), lambda: _users(algorithm, operator, functions, dtypes))
 
 
 def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout: Layout) -> Program:
@@ -102,14 +99,14 @@ def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout
     return Program(steps, layout, vars(module))
 
 
-def _users(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
+def _users(algorithm: str, operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Program:
     import numba
 
     from slidewise.kernels.inference import infer
 
     try:
-        lift, combine = compiled_function(operator.lift), compiled_function(operator.combine)
-        inferred = infer(lift, combine, compiled_function(operator.lower), dtypes)
+        lift, combine, lower = map(compiled_function, functions)
+        inferred = infer(lift, combine, lower, dtypes)
         if inferred.layout.array:
             raise TypeError("its state is an array")
     except Exception as error:

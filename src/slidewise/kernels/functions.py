@@ -1,78 +1,104 @@
-"""Plain Python functions compiled once, however often they arrive: by what they say, not by which object they are."""
+"""Plain Python functions compiled once, however often they arrive: by what they say, not by which object they are.
+
+The compiled form is built from a fingerprint alone, with globals and modules of its own, so it cannot see what has
+changed since. A function that reads what is unknown there is not compiled.
+"""
 
 from __future__ import annotations
 
+import builtins
+import sys
 import types
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
 
-_COMPILED: dict[Hashable, Any] = {}
+import numba
 
-
-def compiled_function(function: Callable[..., Any]) -> Any:
-    """The Numba form of a function, the same one for every copy of it in this process."""
-    import numba
-
-    if isinstance(function, numba.core.dispatcher.Dispatcher):
-        return function
-    key = fingerprint(function)
-    if key not in _COMPILED:
-        _COMPILED[key] = numba.njit(nogil=True)(function)
-    return _COMPILED[key]
+T = TypeVar("T")
+_MOST_KEPT = 512
 
 
-def fingerprint(function: Callable[..., Any]) -> Hashable:
-    """What a function says: its code, constants, defaults, and the values that it closes over or reads from outside.
+class Kept(dict[Hashable, T]):
+    """What was made for a key, and not longer than for the last few hundred keys that were asked for."""
 
-    >>> def make(limit):
-    ...     return lambda x: x > limit
-    >>> fingerprint(make(3)) == fingerprint(make(3)), fingerprint(make(3)) == fingerprint(make(4))
-    (True, False)
-    """
-    return _function(function, ())
-
-
-def _function(function: Callable[..., Any], inside: tuple[int, ...]) -> Hashable:
-    if not isinstance(function, types.FunctionType):
-        return type(function).__name__, id(function)
-    if id(function) in inside:  # it calls itself
-        return "itself", inside.index(id(function))
-    inside = (*inside, id(function))
-    code, given = function.__code__, function.__globals__
-    values = [cell.cell_contents for cell in function.__closure__ or ()]
-    values += function.__defaults__ or ()
-    values += (function.__kwdefaults__ or {}).values()
-    outside = tuple((name, _of(given[name], inside)) for name in _names(code) if name in given)
-    return _code(code, inside), tuple(_of(value, inside) for value in values), outside
+    def found(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made for this key, or is made now."""
+        if key not in self:
+            self[key] = value = make()
+            while len(self) > _MOST_KEPT:
+                self.pop(next(iter(self)), None)
+            return value
+        value = self[key]
+        if len(self) > _MOST_KEPT // 2:  # the oldest go first, so this one is made the newest
+            self.pop(key, None)
+            self[key] = value
+        return value
 
 
-def _names(code: types.CodeType) -> list[str]:
-    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return sorted({*code.co_names, *(name for const in inner for name in _names(const))})
+_COMPILED: Kept[Any] = Kept()
 
 
-def _code(code: types.CodeType, inside: tuple[int, ...]) -> Hashable:
-    return (
-        code.co_code,
-        code.co_names,
-        code.co_varnames,
-        code.co_freevars,
-        code.co_argcount,
-        tuple(_of(const, inside) for const in code.co_consts),
-    )
+def compiled_function(reached: Hashable) -> Any:
+    """The Numba form of the function with this fingerprint, the same one for every copy of it in this process."""
+    return _COMPILED.found(reached, lambda: _compiled(reached))
 
 
-def _of(value: Any, inside: tuple[int, ...]) -> Hashable:
-    if isinstance(value, types.CodeType):
-        return _code(value, inside)
-    if isinstance(value, types.FunctionType):
-        return _function(value, inside)
-    if isinstance(value, (tuple, frozenset)):
-        return type(value).__name__, tuple(_of(item, inside) for item in value)
-    if isinstance(value, float):
-        return "float", value.hex()
-    if isinstance(value, (bool, int, str, bytes, complex, type(None))):
-        return type(value).__name__, value
-    if hasattr(value, "tobytes") and hasattr(value, "dtype"):
-        return str(value.dtype), value.shape, value.tobytes()
-    return type(value).__name__, id(value)
+def _compiled(reached: Any) -> Any:
+    built = _built(reached, ())
+    if reached[0] == "jitted":
+        return built
+    if reached[0] != "function":
+        name = reached[-1].value if reached[0] == "held" else reached[-1]
+        raise TypeError(f"{name} is no Python function; write lambda x: {name}(x), say")
+    return numba.njit(nogil=True)(built)
+
+
+def _built(said: Any, inside: tuple[Any, ...]) -> Any:
+    """The value that a part of a key stands for; `inside` are those on the way to it."""
+    match said:
+        case "float", digits:
+            return float.fromhex(digits)
+        case ("plain", _, value) | ("type", _, value):
+            return value
+        case "itself", above:
+            return inside[-above]
+        case "library module", name:
+            return sys.modules[name]
+        case "library", module, name:
+            return getattr(sys.modules[module], name)
+        case "module", name, read:
+            module = types.ModuleType(name)
+            for attribute, part in read:
+                setattr(module, attribute, _built(part, (*inside, module)))
+            return module
+        case "function", *_:
+            return _built_function(said, inside, lambda function: function)
+        case "jitted", options, function:
+            built = _built_function(function, inside, options.compiled)
+            options.finish(built)
+            return built
+        case "items", kind, items:
+            values = [_built(item, (*inside, None)) for item in items]
+            return kind.value(values) if kind.value in (tuple, list) else kind.value(*values)
+        case "array", array:
+            return array.value()
+        case "held", held:
+            return held.value
+    _, module, name = said
+    return type(name, (), {"__module__": module})()  # of which Numba knows nothing, and says so by its name
+
+
+def _built_function(said: Any, inside: tuple[Any, ...], finish: Callable[[Any], Any]) -> Any:
+    """A copy of a function, whose globals are those that it names and nothing else."""
+    _, code, closure, defaults, keywords, outside = said
+    space: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
+    cells = tuple(types.CellType() for _ in closure)
+    function = types.FunctionType(code.code, space, code.code.co_name, closure=cells)
+    built = finish(function)
+    inside = (*inside, built)
+    function.__defaults__ = tuple(_built(part, inside) for part in defaults) or None
+    function.__kwdefaults__ = {name: _built(part, inside) for name, part in keywords} or None
+    for cell, part in zip(cells, closure, strict=True):
+        cell.cell_contents = _built(part, inside)
+    space.update((name, _built(part, inside)) for name, part in outside)
+    return built

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from slidewise.errors import OperatorFailedError, SumOverflowError
 from slidewise.kernels.bounds import longest
 from slidewise.kernels.cache import load_source
-from slidewise.kernels.functions import compiled_function, fingerprint
+from slidewise.kernels.fingerprints import fingerprint
+from slidewise.kernels.functions import Kept, compiled_function
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.kernels.source import kernel_source
 from slidewise.operators.operator import Operator
 
 Array = npt.NDArray[Any]
-_KERNELS: dict[Hashable, Kernel | None] = {}
+_KERNELS: Kept[Kernel | None] = Kept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,21 @@ def _fields(m: int, dtypes: Sequence[str]) -> list[Array]:
 
 def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     """The operator's kernel for inputs of these types, or None where it cannot be compiled; then said once, and why."""
-    key = kernel_key(operator, dtypes)
-    if key not in _KERNELS:
-        _KERNELS[key] = _builtin(operator, dtypes) if operator.builtin else _users(operator, dtypes)
-    return _KERNELS[key]
+    return kernel_of(operator, functions_of(operator), dtypes)
 
 
-def kernel_key(operator: Operator, dtypes: tuple[str, ...]) -> Hashable:
-    """What a compiled operator is kept under: a user's own by its functions' code, also when they arrive again."""
+def kernel_of(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Kernel | None:
+    """The same for functions whose fingerprints have been taken."""
+    return _KERNELS.found(
+        (operator.name, functions, dtypes),
+        lambda: _builtin(operator, dtypes) if operator.builtin else _users(operator, functions, dtypes),
+    )
+
+
+def functions_of(operator: Operator) -> tuple[Hashable, ...]:
+    """The fingerprints of a user's lift, combine and lower as they are now; a built-in operator goes by its name."""
     functions = () if operator.builtin else (operator.lift, operator.combine, operator.lower)
-    return operator.name, *(fingerprint(function) for function in functions), dtypes
+    return tuple(fingerprint(function) for function in functions)
 
 
 def load_builtin(name: str, operator: str, dtypes: tuple[str, ...], passes: str) -> Any:
@@ -126,7 +132,7 @@ def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     return Kernel(operator.name, layout, module.rows_pass, module.keys_pass, module.bounds_pass)
 
 
-def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
+def _users(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Kernel | None:
     import numba
 
     from slidewise.kernels.inference import infer
@@ -134,7 +140,7 @@ def _users(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            lift, combine, lower = [compiled_function(f) for f in (operator.lift, operator.combine, operator.lower)]
+            lift, combine, lower = map(compiled_function, functions)
             inferred = infer(lift, combine, lower, dtypes)
     except Exception as error:
         warnings.warn(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from slidewise.errors import OperatorFailedError, SumOverflowError
-from slidewise.kernels.functions import compiled_function
-from slidewise.kernels.kernel import BUILTIN_OPTIONS, kernel_for, kernel_key, load_builtin
+from slidewise.kernels.functions import Kept, compiled_function
+from slidewise.kernels.kernel import BUILTIN_OPTIONS, functions_of, kernel_of, load_builtin
 from slidewise.kernels.layouts import Layout, builtin_layout
 from slidewise.operators.operator import Operator
 
@@ -24,7 +24,7 @@ class Passes(NamedTuple):
     run: dict[str, Callable[..., None]]
 
 
-_KNOWN: dict[Hashable, Passes | None] = {}
+_KNOWN: Kept[Passes | None] = Kept()
 
 
 def passes(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passes | None:
@@ -36,10 +36,11 @@ def passes(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passe
     """
     if any(dtype not in ("int64", "float64", "bool") for dtype in dtypes):
         return None
-    key = (what, kernel_key(op, dtypes))
-    if key not in _KNOWN:
-        _KNOWN[key] = (_builtin if op.builtin else _users)(what, text, op, dtypes)
-    return _KNOWN[key]
+    functions = functions_of(op)
+    return _KNOWN.found(
+        (what, op.name, functions, dtypes),
+        lambda: _builtin(what, text, op, dtypes) if op.builtin else _users(what, text, op, functions, dtypes),
+    )
 
 
 def run_pass(op: Operator, compiled: Callable[..., None], arguments: Sequence[Any]) -> None:
@@ -63,16 +64,18 @@ def _builtin(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Pas
     return Passes(layout, {name: getattr(module, name) for name in names})
 
 
-def _users(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passes | None:
+def _users(
+    what: str, text: str, op: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]
+) -> Passes | None:
     import numba
 
     from slidewise.kernels.inference import infer
 
-    if kernel_for(op, dtypes) is None:
+    if kernel_of(op, functions, dtypes) is None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lift, combine, lower = [compiled_function(f) for f in (op.lift, op.combine, op.lower)]
+        lift, combine, lower = map(compiled_function, functions)
         found = infer(lift, combine, lower, dtypes)
     if found.layout.array:
         return None
