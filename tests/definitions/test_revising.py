@@ -62,6 +62,25 @@ def test_batches_give_each_row_once() -> None:
     assert live.push_many(pa.Table.from_pylist([], schema=found.schema.remove(4).remove(3))).num_rows == 0
 
 
+@pytest.mark.parametrize("closed", ["right", "both", "left"])
+def test_batches_report_changed_peers_behind_a_row_without_a_value(closed: str) -> None:
+    """A row that no aggregate counts stands among its peers, before or behind those whose answers change."""
+    for seed in range(60):
+        choose = random.Random(seed)
+        definition = sw.Sliding(on="t", s=sw.sum("x").over(10, closed=closed), n=sw.count().over(4))
+        live = definition.live(late="revise", retain=100)
+        seen: dict[int, dict[str, Any]] = {}
+        rows = [{"id": i, "t": choose.randrange(4), "x": choose.choice((None, i))} for i in range(12)]
+        for start, stop in ((0, 3), (3, 8), (8, 12)):
+            for row in live.push_many(pa.Table.from_pylist(rows[start:stop])).to_pylist():
+                seen[row["id"]] = row
+            assert [seen[i] for i in range(stop)] == definition(pa.Table.from_pylist(rows[:stop])).to_pylist(), seed
+    live = sw.Sliding(on="t", s=sw.sum("x").over(10)).live(late="revise")
+    live.push({"t": 0, "x": 1, "id": 0})
+    batch = pa.table({"t": [0, 0], "x": pa.array([None, 5]), "id": [1, 2]})
+    assert sorted((row["id"], row["s"]) for row in live.push_many(batch).to_pylist()) == [(0, 6), (1, 6), (2, 6)]
+
+
 def last_of(live: Any, given: list[dict[str, Any]], last: dict[int, dict[str, Any]]) -> None:
     for row in given:
         last[row["id"]] = row

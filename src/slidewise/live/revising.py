@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER
+from slidewise.live.failing import fail
 from slidewise.live.ledger import Kept, Ledger
 from slidewise.live.live import Live
 from slidewise.live.waiting import Event, Waiting
@@ -71,11 +72,13 @@ class Revising(Live):
         if self._is_late(time, ledger.now):
             self.dropped += 1
             return []
+        number = self.arrivals.number
         try:
             event = self.arrivals.event(row, key, time)
             change = _Change(self, ledger, [event])
         except BaseException:
             self.events -= 1
+            self.arrivals.number = number
             raise
         self.tracks[key] = ledger
         self.clock.kind = kind
@@ -109,7 +112,7 @@ class Revising(Live):
             ledger.tidy(self.specs, ledger.now - self._bound, self._fail_tidying)
 
     def _fail_tidying(self, at: int, error: BaseException) -> NoReturn:
-        self._fail(at, error, ", while old rows were dropped; the event was not taken in")
+        fail(self.specs[at], error, "while old rows were dropped; the event was not taken in")
 
     def place(self, event: Event) -> tuple[Any, ...]:
         """Where an event belongs among those of its key."""
@@ -134,6 +137,7 @@ class Revising(Live):
         ledgers = [self.tracks.get(key) or Ledger(self.specs) for key in incoming.keys]
         for ledger in ledgers:
             self._tidy(ledger)
+        number = self.arrivals.number
         newest = [ledger.now for ledger in ledgers]
         groups: list[list[Event]] = [[] for _ in ledgers]
         in_turn: list[int] = []
@@ -156,6 +160,7 @@ class Revising(Live):
             error.add_note("no row of the batch was taken in")
             for change in changes:
                 change.undo()
+            self.arrivals.number = number
             raise
         for change in changes:
             self.settle(change)
@@ -196,7 +201,7 @@ class _Change:
                 self._answer(at, pairs, found)
         except BaseException as error:
             self.undo()
-            live._fail(at, error, "; the event was not taken in")
+            fail(live.specs[at], error, "the event was not taken in")
         self._compare(found)
 
     def _answer(self, at: int, pairs: list[tuple[Kept, Event]], found: dict[int, list[tuple[int, list[Any]]]]) -> None:
@@ -207,8 +212,9 @@ class _Change:
         done = 0
         peers: Any = None
         values: list[Any] = []
-        for kept, event in pairs:
-            touched = ledger.touched(spec, kept, event.arguments[at] is not None)
+        # A row that counts touches its peers from the first on, also those before a row that does not.
+        ranges = [ledger.touched(spec, kept, event.arguments[at] is not None) for kept, event in pairs]
+        for touched in sorted(ranges, key=lambda touched: touched.start):
             for index in range(max(touched.start, done), touched.stop):
                 time = ledger.places[index][0]
                 if spec.numbered or time != peers:
