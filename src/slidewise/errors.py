@@ -27,7 +27,7 @@ class InputError(SlidewiseError):
 
 
 class OperatorFailedError(SlidewiseError):
-    """A user's operator raised while it ran compiled; the message names the operator."""
+    """A user's operator raised; the message names the operator, or the aggregates that it serves."""
 
 
 class SnapshotError(SlidewiseError):

@@ -262,13 +262,13 @@ def test_pandas_keeps_what_it_has_beside_values() -> None:
 
 
 def test_a_refused_event_costs_no_more_in_a_large_window() -> None:
-    """What `lift` refuses has changed nothing, so nothing is built anew."""
+    """What is refused is taken back, and nothing is built anew."""
     live = sw.Sliding(on="t", s=sw.sum("x").over(10**9)).live()
     for i in range(20_000):
         live.push({"t": i, "x": i})
     rebuilt = []
     pane = live.tracks[()].panes[0]
-    with patch.object(type(pane), "rebuild", lambda _self: rebuilt.append(1)), pytest.raises(sw.InputError):
+    with patch.object(type(pane), "_build", lambda _self, _rows: rebuilt.append(1)), pytest.raises(sw.InputError):
         live.push({"t": 30_000, "x": "text"})
     assert not rebuilt
 

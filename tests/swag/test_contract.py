@@ -408,3 +408,46 @@ def test_an_operator_that_raises_leaves_the_sizes_as_they_were() -> None:
         counter.fail_after = None
         window._check([*rows, 6][-40:])
     assert failures > 300
+
+
+@pytest.mark.parametrize("algorithm", [sw.DabaLite, sw.SubtractOnEvict, sw.SlickDeque, sw.OrderStatistics])
+def test_steps_since_a_mark_are_taken_back_without_a_call(algorithm: type[Swag]) -> None:
+    """Whatever came, left or was cleared since then; windows reach over several chunks."""
+    for shape in range(40):
+        choose = random.Random(shape)
+        counter = Counter(suitable(algorithm))
+        window = algorithm(sw.median if algorithm is sw.OrderStatistics else counter.operator)
+        rows: list[int] = []
+
+        def step(rows: list[int], window: Swag = window, choose: random.Random = choose) -> None:
+            what = choose.random()
+            if rows and what < 0.3:
+                del rows[0]
+                window.evict()
+            elif rows and what < 0.38:
+                k = choose.randrange(len(rows) + 1)
+                del rows[:k]
+                window.evict_many(k)
+            elif what < 0.4:
+                rows.clear()
+                window.clear()
+            else:
+                rows.append(choose.randrange(9))
+                window.insert(rows[-1])
+
+        for _ in range(12):
+            for _ in range(choose.randrange(90)):
+                step(rows)
+            window._mark()
+            stored, again = window._dump(), rows[:]
+            for _ in range(choose.randrange(90)):
+                step(again)
+            calls = counter.calls
+            if choose.random() < 0.7:
+                window._take_back()
+                assert counter.calls == calls
+                assert repr(window._dump()) == repr(stored)
+            else:
+                rows = again
+                window._unmark()
+            window._check(rows)

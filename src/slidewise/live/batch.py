@@ -9,6 +9,7 @@ import numpy as np
 from slidewise.definition import check_names
 from slidewise.errors import TimeOrderError
 from slidewise.live.batch_kernels import Found, as_arrays, evaluate
+from slidewise.live.failing import fail
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live, wait_for
 from slidewise.tables.evaluate import check_inputs
@@ -95,11 +96,15 @@ def _in_turn(incoming: Incoming) -> Any:
     rows = incoming.rows()
     times = [None] * incoming.count if incoming.times is None else incoming.times.tolist()
     counts = [track.count for track in incoming.tracks]
-    begun = [pane for track in incoming.tracks for pane in track.panes]
-    for pane in begun:
-        pane.begin()
+    begun: list[Any] = []
     answers: list[list[Any]] = []
+    spec = None
     try:
+        for track in incoming.tracks:
+            for pane in track.panes:
+                spec = pane.spec
+                begun.append(pane)
+                pane.begin()
         for row, code, time in zip(rows, incoming.codes.tolist(), times, strict=True):
             values: list[Any] = []
             for pane in incoming.tracks[code].panes:
@@ -107,12 +112,14 @@ def _in_turn(incoming: Incoming) -> Any:
                 values += pane.take(counts[code] if spec.numbered else time, spec.arguments(row))
             counts[code] += 1
             answers.append(values)
+        spec = None
         result = incoming.frame.added(_as_columns(incoming, answers))
     except BaseException as error:
-        error.add_note("no row of the batch was taken in")
         for pane in begun:
             pane.undo()
-        raise
+        fail(spec, error, "no row of the batch was taken in")
+    for pane in begun:
+        pane.keep()
     for code, time in zip(incoming.codes.tolist(), times, strict=True):
         incoming.tracks[code].now = time
     for key, track, count in zip(incoming.keys, incoming.tracks, counts, strict=True):

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.errors import InputError, SlidewiseError, SumOverflowError
+from slidewise.errors import InputError, SumOverflowError
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.typed import answer_type, readied
 from slidewise.live.batch_running import Before, running_spec
 from slidewise.live.celled import Celled, cells_there
+from slidewise.live.failing import fail
 from slidewise.live.incoming import CannotJoinError, Incoming, as_python, there
 from slidewise.live.running_pane import RunningPane
 from slidewise.live.slid import Slid, columns_of
@@ -39,9 +40,10 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
         try:
             go = _running if spec.running else _sliding if spec.grain is None else _celled
             arrays, change = go(incoming, at, spec, places, peers)
-        except SlidewiseError as error:
-            error.add_note("no row of the batch was taken in")
+        except CannotJoinError:
             raise
+        except Exception as error:
+            fail(spec, error, "no row of the batch was taken in")
         changes.append(change)
         like = spec.columns[0] if spec.columns else None
         found |= {one.name: (like, array) for one, array in zip(spec.members, arrays, strict=True)}

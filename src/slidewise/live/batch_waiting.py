@@ -85,7 +85,13 @@ def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, 
 def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
     keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
     rows = incoming.frame.arrow().to_pylist()
-    return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
+    number = waiting.number
+    try:
+        return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
+    except BaseException as error:
+        waiting.number = number
+        error.add_note("no row of the batch was taken in")
+        raise
 
 
 def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:

@@ -19,6 +19,7 @@ from slidewise.live.batch_kernels import as_arrays
 from slidewise.live.batch_waiting import events_of, late_rows
 from slidewise.live.beat_track import BeatTrack
 from slidewise.live.beating import BeatLive
+from slidewise.live.failing import operators_of
 from slidewise.live.incoming import CannotJoinError, Incoming, arrays_of
 from slidewise.tables.arrange import arrange
 from slidewise.tables.frames import Frame, frame_of
@@ -29,6 +30,11 @@ FEW = 64  # so few events go one by one
 
 def push_beats(live: BeatLive, table: Any) -> Any:
     """See `BeatLive.push_many`."""
+    with live.all_or_nothing():
+        return _push_beats(live, table)
+
+
+def _push_beats(live: BeatLive, table: Any) -> Any:
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
     incoming = Incoming(live, frame)
@@ -55,7 +61,8 @@ def push_beats(live: BeatLive, table: Any) -> Any:
         raise error
     if dropped:
         incoming = Incoming(live, frame.take(np.flatnonzero(~late)))
-    result = _through_kernels(live, incoming) if incoming.count >= FEW else None
+    with operators_of(None, "no row of the batch was taken in"):
+        result = _through_kernels(live, incoming) if incoming.count >= FEW else None
     result = _in_turn(live, incoming) if result is None else result
     live.dropped += dropped
     live.events += dropped
@@ -66,13 +73,15 @@ def _in_turn(live: BeatLive, incoming: Incoming) -> Any:
     """The batch's events one by one, all or none of them."""
     before = {key: track.copied() for key, track in zip(incoming.keys, incoming.tracks, strict=True)}
     known = [key for key in incoming.keys if key in live.tracks]
-    counts = live.events, live.answers
+    counts, clock = (live.events, live.answers), live.clock
+    kinds = clock.kind, clock.fractions
     try:
         found = [row for event in incoming.frame.arrow().to_pylist() for row in live.push(event)]
         return _as_table(live, incoming, found)
     except BaseException as error:
         error.add_note("no row of the batch was taken in")
         live.events, live.answers = counts
+        clock.kind, clock.fractions = kinds
         for key in incoming.keys:
             if key in known:
                 live.tracks[key] = before[key]
@@ -93,7 +102,7 @@ def _waited(live: BeatLive, frame: Frame, incoming: Incoming) -> Any:
         from slidewise.live.beat_waiting import through_kernels
 
         # What an operator refuses is found again one by one, where the events at fault are counted and left out.
-        with suppress(CannotJoinError, SlidewiseError):
+        with suppress(CannotJoinError, SlidewiseError), operators_of(None):
             went = through_kernels(live, waiting, kept, newest)
     events = [] if went is not None else events_of(waiting, kept)
     live.events += incoming.count

@@ -40,7 +40,7 @@ def write_beats(out: Writer, live: BeatLive) -> None:
 def read_beats(source: Reader, live: BeatLive, read_key: Callable[[], Any]) -> None:
     """What `write_beats` wrote; the clock knows the kind of time already."""
     live.advanced, live.given, dates, floats = [source.value() for _ in range(4)]
-    if floats is not None:
+    if floats is not None and live.clock.kind is not None:
         live.settle(live.clock.kind, floats, dates)
     for _ in range(source.size()):
         key = read_key()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NoReturn
+from typing import Any
 
 from slidewise.beats.parts import Asked, Kept
 from slidewise.definition import Definition
-from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError, WindowError
+from slidewise.errors import InputError, SlidewiseError, TimeOrderError, WindowError
 from slidewise.live.beat_track import BeatTrack, View, views_of
 from slidewise.live.clock import NUMBER, ZONED
+from slidewise.live.failing import fail
 from slidewise.live.live import Answered, Live, wait_for
 from slidewise.live.spec import Member, Spec
 from slidewise.live.waiting import Event, in_order
@@ -80,16 +82,32 @@ class BeatLive(Live):
             self.settle(kind, type(time) is float, _is_date(row[str(self.definition.on)]))
         return key, time, kind
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Where this raises before an event is taken in, the kind of time is what it was: perhaps none yet."""
+        events, clock = self.events, self.clock
+        before = self.beats, self._views, self.dates, clock.kind, clock.fractions
+        try:
+            yield
+        except BaseException:
+            if self.events == events:
+                self.beats, self._views, self.dates, clock.kind, clock.fractions = before
+            raise
+
     def push(self, row: Mapping[str, Any]) -> list[Row]:
         """Take in one event, a dict of its columns.
 
         Gives the beats of its key that it shows to be complete, oldest first. Where `late="wait:..."`, it gives the
         beats of all keys that are complete by the newest time less the bound. An error leaves everything as it was.
         """
-        key, time, kind = self._read(row)
+        with self.all_or_nothing():
+            key, time, kind = self._read(row)
+            if self.waiting is not None:
+                return self._wait(row, key, time, kind)
+            return self._push(row, key, time, kind)
+
+    def _push(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[Row]:
         assert self.beats is not None
-        if self.waiting is not None:
-            return self._wait(row, key, time, kind)
         track = self.tracks.get(key) or self.new_track()
         if self.is_late(track, time):
             if self.late == "error":
@@ -140,7 +158,7 @@ class BeatLive(Live):
                 track.take(self.parts, number, arguments)
         except BaseException as error:
             track.panes = None
-            self._blame(error, "the event was not taken in")
+            fail(None, error, "the event was not taken in")
         track.trim(beats, max(done, self.given))
         return found
 
@@ -150,15 +168,6 @@ class BeatLive(Live):
         if self.waiting is not None:
             after = self.given
         return track.due(self.beats, self._views, after, until) if track.slices else []
-
-    def _blame(self, error: BaseException, note: str) -> NoReturn:
-        """Raise what an operator raised, as a Slidewise error unless it is an interrupt."""
-        if isinstance(error, Exception) and not isinstance(error, SlidewiseError):
-            failed = OperatorFailedError(f"an operator raised {error!r}")
-            failed.add_note(note)
-            raise failed from error
-        error.add_note(note)
-        raise error
 
     def thaw(self, track: BeatTrack) -> None:
         if track.frozen is not None:
@@ -226,7 +235,7 @@ class BeatLive(Live):
             except BaseException as error:
                 for one in self.tracks.values():  # which are asked for the same beats again
                     one.panes = None
-                self._blame(error, f"at a beat of the key {key!r}, up to {self.clock.shown(self.beats.time(until))}")
+                fail(None, error, f"at a beat of the key {key!r}, up to {self.clock.shown(self.beats.time(until))}")
             found += [(beat, key, answers) for beat, answers in mine]
         found.sort(key=lambda one: one[0])
         self.ready += [self.row(key, beat, answers) for beat, key, answers in found]
@@ -259,7 +268,7 @@ class BeatLive(Live):
         except BaseException as error:
             if key in self.tracks:
                 self.tracks[key] = before
-            self._blame(error, f"in events of the key {key!r}")
+            fail(None, error, f"in events of the key {key!r}")
         track.now = time
         track.count += len(peers)
         if not track.empty:

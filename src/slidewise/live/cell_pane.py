@@ -57,6 +57,14 @@ class CellPane:
         self.gone = None
         self.before = self.last, self.waiting, self.total
         self.settle()
+        for swag in self.swags:
+            swag._mark()
+
+    def keep(self) -> None:
+        """What has come since `begin` stays."""
+        self.gone = None
+        for swag in self.swags:
+            swag._unmark()
 
     def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
         """Take in rows of equal time, which all see one another."""
@@ -154,10 +162,9 @@ class CellPane:
         return found
 
     def undo(self) -> None:
-        """Take the last push back: the cells as they were; SWAGs that have changed are made anew when they are needed,
-        since an operator that raised may do so again."""
+        """Take back what has come since `begin`; no function of the operator is called, since it may be what failed."""
         self.last, self.waiting, self.total = self.before
-        if not self.added and not self.gone and all(len(swag) == len(self.cells) for swag in self.swags):
+        if self.stale:  # an operator refused to have the SWAGs made anew, and no row came in
             return
         if self.gone:
             self.cells.extendleft(reversed(self.gone))
@@ -165,13 +172,15 @@ class CellPane:
         for _ in range(self.added):
             self.cells.pop()
         self.added = 0
-        self.stale = True
+        for swag in self.swags:
+            swag._take_back()
 
     def settle(self) -> None:
         """Make the SWAGs anew from the closed cells, if they are not theirs."""
         if not self.stale:
             return
         for j, swag in enumerate(self.swags):
+            swag._unmark()
             swag.clear()
             for one in self.cells:
                 swag.insert((one.states[j],))

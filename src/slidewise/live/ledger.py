@@ -156,17 +156,24 @@ class Ledger:
             del self.kept[:spare], self.places[:spare]
 
     def _evict(self, at: int, spec: Spec, cut: Place) -> None:
-        """Drop the rows up to a place from the trees of a spec; of a window over everything, their product stays."""
-        for i, tree in enumerate(self.trees[at]):
-            if not len(tree) or tree.oldest() > cut:
-                continue
-            if not spec.running:
-                tree.evict_until(cut)
-                continue
-            before, base = self.bases[at][i]
-            start, stop, rows = tree.locate(tree.oldest(), cut)
-            state = tree.located(start, stop)
-            if before:
-                state = spec.members[i].operator.combine(base, state)
-            tree.evict_until(cut)
-            self.bases[at][i] = before + rows, state
+        """Drop the rows up to a place from the trees of a spec; of a window over everything, their product stays.
+
+        Where an operator raises, every tree is as it was: all of them hold the same rows.
+        """
+        trees, bases = self.trees[at], self.bases[at][:]
+        if not len(trees[0]) or trees[0].oldest() > cut:
+            return
+        undos: list[Callable[[], None]] = []
+        try:
+            for i, (one, tree) in enumerate(zip(spec.members, trees, strict=True)):
+                if spec.running:
+                    before, base = bases[i]
+                    start, stop, rows = tree.locate(tree.oldest(), cut)
+                    state = tree.located(start, stop)
+                    bases[i] = before + rows, one.operator.combine(base, state) if before else state
+                undos.append(tree.undoable_evict_until(cut))
+        except BaseException:
+            for take_back in undos:
+                take_back()
+            raise
+        self.bases[at] = bases

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
-from slidewise.errors import InputError, OperatorFailedError, SlidewiseError, TimeOrderError
+from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
+from slidewise.live.failing import fail
 from slidewise.live.keys import SIMPLE, canonical
 from slidewise.live.pane import new_panes
 from slidewise.live.sharing import share
@@ -105,14 +106,14 @@ class Live:
         except BaseException as error:
             for pane in track.panes[: at + 1]:
                 pane.undo()
-            self._fail(at, error, "; the event was not taken in")
+            fail(self.specs[at], error, "the event was not taken in")
         if not number:
             self.tracks[key] = track
             self.clock.kind = kind
         if type(time) is float:
             self.clock.fractions = True
         for pane in track.panes:
-            pane.gone = None
+            pane.keep()
         track.now = time
         track.count = number + 1
         self.events += 1
@@ -136,16 +137,6 @@ class Live:
         """Answers by name, in the definition's order."""
         answers = dict(zip(self._names, values, strict=True))
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
-
-    def _fail(self, at: int, error: BaseException, note: str) -> NoReturn:
-        """Raise what a spec's aggregates raised, as a Slidewise error unless it is an interrupt."""
-        names = ", ".join(repr(one.name) for one in self.specs[at].members)
-        if isinstance(error, Exception) and not isinstance(error, SlidewiseError):
-            failed = OperatorFailedError(f"an operator of {names} raised {error!r}")
-            failed.add_note(f"in {names}{note}")
-            raise failed from error
-        error.add_note(f"in {names}{note}")
-        raise error
 
     def _late(self, key: Any, time: Any, track: Track) -> None:
         if self.late == "drop":
@@ -214,7 +205,9 @@ class Live:
         except BaseException as error:
             for pane in track.panes[: at + 1]:
                 pane.undo()
-            self._fail(at, error, "")
+            fail(self.specs[at], error, "")
+        for pane in track.panes:
+            pane.keep()
         track.now = time
         track.count += len(peers)
         self.tracks[key] = track

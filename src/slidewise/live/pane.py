@@ -34,11 +34,13 @@ class Pane:
 
         This is `begin` and `take`, written out for speed.
         """
+        self.added = 0
+        self.gone = None
         if self.frozen is not None:
             self.thaw()
         rows, spec, swags = self.rows, self.spec, self.swags
-        self.added = 0
-        self.gone = None
+        for swag in swags:
+            swag._mark()
         if arguments is not None:
             if len(arguments) == 1:
                 x = arguments[0]
@@ -64,6 +66,14 @@ class Pane:
         self.gone = None
         if self.frozen is not None:
             self.thaw()
+        for swag in self.swags:
+            swag._mark()
+
+    def keep(self) -> None:
+        """What has come since `begin` stays."""
+        self.gone = None
+        for swag in self.swags:
+            swag._unmark()
 
     def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
         """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
@@ -111,8 +121,8 @@ class Pane:
                 swag.evict_many(k)
 
     def undo(self) -> None:
-        """Take the last push back: the rows as they were, and SWAGs made anew from them, if any has changed."""
-        if not self.added and not self.gone and all(len(swag) == len(self.rows) for swag in self.swags):
+        """Take back what has come since `begin`; no function of the operator is called, since it may be what failed."""
+        if self.frozen is not None:  # which an operator refused to have thawed
             return
         if self.gone:
             self.rows.extendleft(reversed(self.gone))
@@ -120,27 +130,38 @@ class Pane:
         for _ in range(self.added):
             self.rows.pop()
         self.added = 0
-        self.rebuild()
-
-    def rebuild(self) -> None:
-        """Make the SWAGs anew from the rows."""
         for swag in self.swags:
-            swag.clear()
-            for row in self.rows:
-                swag.insert(*row[1:])
+            swag._take_back()
 
     def thaw(self) -> None:
-        """Rows from arrays, and SWAGs of them."""
-        self.rows = deque(self._thawed())
+        """Rows from arrays, and SWAGs of them; where an operator raises, it stays frozen."""
+        rows = self._thawed()
+        self._build(rows)
+        self.rows = deque(rows)
         self.frozen = None
-        self.rebuild()
+
+    def _build(self, rows: list[Row]) -> None:
+        """Make the SWAGs anew from these rows, all of them or none."""
+        self._clear()
+        try:
+            for swag in self.swags:
+                for row in rows:
+                    swag.insert(*row[1:])
+        except BaseException:
+            self._clear()
+            raise
+
+    def _clear(self) -> None:
+        for swag in self.swags:
+            swag._unmark()
+            swag.clear()
 
     def freeze(self, frozen: Any) -> None:
         """Hold these arrays instead of rows and SWAGs."""
         if self.frozen is None:
             self.rows.clear()
-            for swag in self.swags:
-                swag.clear()
+            self.gone = None
+            self._clear()
         self.frozen = frozen
 
     def _thawed(self) -> list[Row]:
@@ -196,18 +217,19 @@ class OpenPane(Pane):
         return answers
 
     def undo(self) -> None:
-        self.waiting = self.before
-        del self.waiting[self.waited :]
+        if self.frozen is None:
+            self.waiting = self.before
+            del self.waiting[self.waited :]
         super().undo()
 
     def thaw(self) -> None:
         """The rows of the newest place go on waiting."""
         rows = self._thawed()
-        self.frozen = None
         newest = rows[-1][0] if rows else None
         first = next((i for i, row in enumerate(rows) if row[0] == newest), len(rows))
+        self._build(rows[:first])
         self.rows, self.waiting = deque(rows[:first]), rows[first:]
-        self.rebuild()
+        self.frozen = None
 
     def freeze(self, frozen: Any) -> None:
         super().freeze(frozen)

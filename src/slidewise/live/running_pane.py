@@ -50,6 +50,9 @@ class RunningPane:
         """From here on `undo` takes back."""
         self.before = self.states, self.count, self.late_states, self.late_count, self.at
 
+    def keep(self) -> None:
+        """What has come since `begin` stays."""
+
     def take(self, place: Any, arguments: Row | None) -> list[Any]:
         """Take in one more row after `begin`, and answer."""
         spec = self.spec

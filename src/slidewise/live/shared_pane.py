@@ -26,7 +26,10 @@ class Shared:
     the rows from p up to `stops[p]`. Answers begin with the shortest window: longer ones leap to where it began.
     """
 
-    __slots__ = ("aggs", "base", "before", "changed", "each", "found", "panes", "rows", "sharing", "starts", "stops")
+    __slots__ = (
+        *("aggs", "base", "before", "changed", "each", "found", "log", "panes", "rows", "sharing", "starts"),
+        "stops",
+    )
 
     def __init__(self, sharing: Sharing) -> None:
         self.sharing = sharing
@@ -45,13 +48,10 @@ class Shared:
         self.base = 0
         self.starts = [len(rows) - size for size in sizes]
         self.before = len(rows), self.starts[:]
+        self.log: list[tuple[Any, Any, int, Any, int]] = []  # partials before they grew, since `begin`
         self.changed = False
-        self._lift_anew()
-
-    def _lift_anew(self) -> None:
-        ahead = range(self.base + 1, self.base + len(self.rows) + 1)
-        self.aggs = [[operator.lift(*row[1:]) for row in self.rows] for operator in self.sharing.operators]
-        self.stops = [list(ahead) for _ in self.aggs]
+        self.aggs = [[operator.lift(*row[1:]) for row in rows] for operator in self.sharing.operators]
+        self.stops = [list(range(1, len(rows) + 1)) for _ in self.aggs]
 
     def begin(self) -> None:
         """From here on `undo` takes back."""
@@ -61,6 +61,7 @@ class Shared:
                 del part[:gone]
             self.base += gone
         self.before = len(self.rows), self.starts[:]
+        self.log = []
         self.changed = False
 
     def take(self, place: Any, arguments: Row | None) -> None:
@@ -115,22 +116,32 @@ class Shared:
                         at = ends - base
                     agg = aggs[at]
                     for at in reversed(met):
-                        aggs[at] = agg = combine(aggs[at], agg)
+                        old = aggs[at]
+                        agg = combine(old, agg)
+                        self.log.append((aggs, stops, at, old, stops[at]))
+                        aggs[at] = agg
                         stops[at] = stop
                 found[window][member] = lower(agg)
 
     def undo(self) -> None:
-        """Take back what came since `begin`; partials are made anew, if anything has changed."""
+        """Take back what came since `begin`; no function of an operator is called, since it may be what failed."""
         if not self.changed:
             return
+        for aggs, stops, at, agg, stop in reversed(self.log):
+            aggs[at] = agg
+            stops[at] = stop
+        self.log = []
         count, self.starts = self.before
-        del self.rows[count:]
+        for part in (self.rows, *self.aggs, *self.stops):
+            del part[count:]
         self.before = count, self.starts[:]
         self.changed = False
-        self._lift_anew()
 
     def thaw(self) -> None:
-        """Rows from the arrays of the longest window; each shorter one holds the youngest of them."""
+        """Rows from the arrays of the longest window; each shorter one holds the youngest of them.
+
+        Where an operator raises, panes stay frozen.
+        """
         self.fill(self.panes[-1].thawed(), [len(pane.frozen[0]) for pane in self.panes])
         for pane in self.panes:
             pane.frozen = None
@@ -241,6 +252,10 @@ class SharedPane:
     def undo(self) -> None:
         """Take the last push back."""
         self.shared.undo()
+
+    def keep(self) -> None:
+        """What has come since `begin` stays."""
+        self.shared.log = []
 
     def freeze(self, frozen: Any) -> None:
         """Hold these arrays instead of rows and partials."""

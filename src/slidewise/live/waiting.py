@@ -11,6 +11,7 @@ from typing import Any
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER
+from slidewise.live.failing import fail
 from slidewise.live.spec import PLAIN, Spec, plainly
 from slidewise.operators.hashing import plain
 from slidewise.windows import Duration
@@ -75,8 +76,11 @@ class Waiting:
         for spec in self._specs:
             found = spec.arguments(row)
             if found is not None:
-                for one in spec.members:
-                    one.operator.lift(*found)
+                try:
+                    for one in spec.members:
+                        one.operator.lift(*found)
+                except BaseException as error:
+                    fail(spec, error, "the event was not taken in")
             arguments.append(found)
         for name in self._definition.columns:
             if name in row:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
+from slidewise.operators.operator import Operator
+from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, saved, step, walk, write
 from slidewise.swag.interface import Swag
 from slidewise.swag.sublists import Pointers, show
 
@@ -32,7 +33,23 @@ class DabaLite(Swag):
     3
     """
 
-    __slots__ = ("A", "B", "E", "F", "L", "R", "_cA", "_cE", "_cF", "_cL", "_chunks", "aggB", "aggRA")
+    __slots__ = (
+        "A",
+        "B",
+        "E",
+        "F",
+        "L",
+        "R",
+        "_before",
+        "_cA",
+        "_cE",
+        "_cF",
+        "_cL",
+        "_chunks",
+        "_log",
+        "aggB",
+        "aggRA",
+    )
 
     F: int
     L: int
@@ -46,6 +63,13 @@ class DabaLite(Swag):
     _cA: Any
     _cE: Any
     _chunks: Chunks
+    # Since the last mark, if there was one: what pointers and aggregates were, and what slots held before they changed.
+    _before: tuple[Any, ...] | None
+    _log: Undo | None
+
+    def __init__(self, operator: Operator) -> None:
+        self._before = self._log = None
+        super().__init__(operator)
 
     def insert(self, e: Any, *more: Any) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
@@ -53,7 +77,7 @@ class DabaLite(Swag):
         at = E & MASK
         cE = self._cE if at else self._chunks.after(self._cE)
         cE[at] = v
-        self._fixup(self.F, self._cF, E + 1, cE, v if self.B == E else self._combine(self.aggB, v))
+        self._fixup(self.F, self._cF, E + 1, cE, v if self.B == E else self._combine(self.aggB, v), self._log)
         self.E = E + 1
         self._cE = cE
 
@@ -63,14 +87,15 @@ class DabaLite(Swag):
         if F >= E:
             self._evict_last()
         elif F & MASK:
-            self._fixup(F, self._cF, E, self._cE, self.aggB)
+            self._fixup(F, self._cF, E, self._cE, self.aggB, self._log)
             self.F = F
         else:
             left = self._cF
-            self._fixup(F, left[NEXT], E, self._cE, self.aggB)
+            self._fixup(F, left[NEXT], E, self._cE, self.aggB, self._log)
             self.F = F
             self._cF = left[NEXT]
-            self._chunks.release(left)
+            if self._log is None:
+                self._chunks.release(left)
 
     def _fixup(self, F: int, cF: Any, E: int, cE: Any, aggB: Any, undo: Undo | None = None) -> None:
         """Restore the invariants around the new F, E and aggB; nothing is stored before every combine has returned."""
@@ -119,7 +144,8 @@ class DabaLite(Swag):
             raise self._empty()
         left = self._cF
         self.clear()
-        self._chunks.release(left)
+        if self._log is None:
+            self._chunks.release(left)
 
     def query(self) -> Any:
         F = self.F
@@ -140,7 +166,8 @@ class DabaLite(Swag):
         return self.E - self.F
 
     def clear(self) -> None:
-        cut(getattr(self, "_cF", None))
+        if self._log is None:
+            cut(getattr(self, "_cF", None))
         self.F = self.L = self.R = self.A = self.B = self.E = 0
         self.aggRA = self.aggB = self.operator.identity
         self._chunks = Chunks(both_ways=True)
@@ -153,7 +180,7 @@ class DabaLite(Swag):
         if 2 * k >= len(self):
             self._keep(len(self) - k)
             return
-        before = [getattr(self, name) for name in self.__slots__]
+        before = self._pointers()
         undo: Undo = []
         try:
             for _ in range(k):
@@ -162,12 +189,12 @@ class DabaLite(Swag):
                 self._fixup(F, cF, self.E, self._cE, self.aggB, undo)
                 self.F, self._cF = F, cF
         except BaseException:
-            for chunk, at, value in reversed(undo):
-                chunk[at] = value
-            for name, value in zip(self.__slots__, before, strict=True):
-                setattr(self, name, value)
+            self._put_back(before, undo)
             raise
-        cut(before[self.__slots__.index("_cF")], self._cF)
+        if self._log is None:
+            cut(before[0], self._cF)
+        else:
+            self._log += undo
         if self.L == self.R:
             self._cL = self._cA = None
 
@@ -192,13 +219,53 @@ class DabaLite(Swag):
             if p == R:
                 aggR = agg
             slots[p - F] = agg
+        if self._log is None:
+            cut(self._cF, cF)
+        else:
+            self._log += saved(cF, F, E)
         write(cF, F, slots)
-        cut(self._cF, cF)
         self._cL = self._cA = None
         self.F, self._cF = F, cF
         self.L = self.R = self.A = F + 1
         self.B = E
         self.aggRA = self.aggB = self.operator.identity
+
+    def _pointers(self) -> tuple[Any, ...]:
+        middle = self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB
+        return self._cF, self._cE, self._cL, self._cA, self._chunks, *middle
+
+    def _put_back(self, before: tuple[Any, ...], log: Undo) -> None:
+        for chunk, at, value in reversed(log):
+            chunk[at] = value
+        self._cF, self._cE, self._cL, self._cA, self._chunks, *middle = before
+        self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = middle
+
+    def _mark(self) -> None:
+        self._release_left()
+        self._before = self._pointers()
+        self._log = []
+
+    def _unmark(self) -> None:
+        self._release_left()
+        self._before = self._log = None
+
+    def _release_left(self) -> None:
+        """Let go of the chunks that have left since the last mark; one of them is kept for reuse."""
+        left = None if self._before is None else self._before[0]
+        if left is not None and left is not self._cF:
+            cut(left, self._cF)
+            left[NEXT] = None
+            self._chunks.spare = left
+
+    def _take_back(self) -> None:
+        before, log = self._before, self._log
+        assert before is not None, "a mark comes before what is taken back"
+        assert log is not None
+        self._put_back(before, log)
+        if self._cE is not None and self._cE[NEXT] is not None:  # chunks behind the end are not reached any more
+            cut(self._cE[NEXT])
+            self._cE[NEXT] = None
+        log.clear()
 
     def _dump(self) -> tuple[list[int], list[Any]]:
         pointers = [pointer - self.F for pointer in (self.L, self.R, self.A, self.B, self.E)]
@@ -209,6 +276,7 @@ class DabaLite(Swag):
         *slots, aggRA, aggB = states
         if not 0 <= L <= R <= A <= B <= E == len(slots):
             raise ValueError(f"no DABA Lite has the pointers {numbers} over {len(slots)} rows")
+        self._before = self._log = None
         self.clear()
         if not E:
             return
@@ -224,6 +292,8 @@ class DabaLite(Swag):
 
     def __del__(self) -> None:
         cut(getattr(self, "_cF", None))
+        before = getattr(self, "_before", None)
+        cut(None if before is None else before[0])
 
     def stored(self) -> int:
         return len(self) + 2

@@ -88,6 +88,16 @@ def write(chunk: Any, start: int, values: Iterable[Any], field: int = 0) -> None
             chunk = chunk[NEXT]
 
 
+def saved(chunk: Any, start: int, stop: int) -> list[tuple[Chunk, int, Any]]:
+    """The slots from position `start`, which lies in `chunk`, up to `stop`, and what they hold now."""
+    found = []
+    for position in range(start, stop):
+        found.append((chunk, position & MASK, chunk[position & MASK]))
+        if position & MASK == MASK:
+            chunk = chunk[NEXT]
+    return found
+
+
 class Stack:
     """A stack of pairs on chunks, linked backwards: `push`, `pop` and `top` take constant time in the worst case."""
 

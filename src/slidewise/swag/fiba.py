@@ -98,7 +98,7 @@ class Fiba(Ranges):
             return lambda: None
         self._check_times(times)
         vals = [self._lift_row(e, tuple(more)) for _, e, *more in rows]
-        return partial(self._take_back, *self._all_or_nothing(self._put, times, vals))
+        return partial(self._put_back, *self._all_or_nothing(self._put, times, vals))
 
     def _check_times(self, times: Sequence[Any]) -> None:
         """Refuse times that cannot be ordered, and rows with a time behind rows without."""
@@ -231,6 +231,24 @@ class Fiba(Ranges):
             level += 1
         places = self._place_of(t, bisect_right, level)
         self._all_or_nothing(self._drop, level, places, self._rows_before(level, places))
+
+    def undoable_evict_until(self, t: Any) -> Callable[[], None]:
+        """`evict_until`, and a function that takes it back without a call, until something else changes the window."""
+        if not self._size:
+            return lambda: None
+        self._check_times((t,))
+        if _reached(t, self._right[0].times[-1]):
+            before = self._left, self._right, self._suffix, self._prefix, self._size
+            self.clear()
+            return partial(self._put_back, before, [])
+        level = 0
+        while level < len(self._left) - 1 and self._left[level + 1].times[0] <= t:
+            level += 1
+        places = self._place_of(t, bisect_right, level)
+        rows = self._rows_before(level, places)
+        if not rows:
+            return lambda: None
+        return partial(self._put_back, *self._all_or_nothing(self._drop, level, places, rows))
 
     def evict_many(self, k: int) -> None:
         """Drop the k oldest rows. Combine calls: amortised O(log k), at most O(log n)."""

@@ -42,17 +42,17 @@ class Spines(LastRows):
         self._log = []
 
     def _all_or_nothing(self, change: Callable[..., None], *arguments: Any) -> tuple[Any, list[Saved]]:
-        """Make a change; where it raises, everything is as it was. Gives what `_take_back` needs."""
+        """Make a change; where it raises, everything is as it was. Gives what `_put_back` needs."""
         before = self._left[:], self._right[:], self._suffix[:], self._prefix[:], self._size
         try:
             change(*arguments)
         except BaseException:
-            self._take_back(before, self._log)
+            self._put_back(before, self._log)
             raise
         log, self._log = self._log, []
         return before, log
 
-    def _take_back(self, before: Any, log: list[Saved]) -> None:
+    def _put_back(self, before: Any, log: list[Saved]) -> None:
         """Undo the last change."""
         self._left, self._right, self._suffix, self._prefix, self._size = before
         for node, *fields in reversed(log):

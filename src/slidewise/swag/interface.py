@@ -93,6 +93,18 @@ class Swag(ABC):
         """Become what `_dump` gave."""
         raise SlidewiseError(f"a {type(self).__name__} cannot be stored; DabaLite, SubtractOnEvict and SlickDeque can")
 
+    def _mark(self) -> None:
+        """From here on, up to the next mark, `_take_back` undoes every step, and calls no function of the operator."""
+        raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
+
+    def _take_back(self) -> None:
+        """Become what this was at the last mark, which stays."""
+        raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
+
+    def _unmark(self) -> None:
+        """Drop the mark, and what was kept for it."""
+        raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
+
     @classmethod  # noqa: B027
     def _accept(cls, operator: Operator) -> None:
         """Refuse an operator that this algorithm cannot serve; most serve any."""

@@ -30,12 +30,18 @@ class OrderStatistics(Swag):
     (4.0, 4.5, 2, 0)
     """
 
-    __slots__ = ("_computed", "_interpolation", "_nans", "_nulls", "_q", "_rows", "_tree")
+    __slots__ = ("_computed", "_interpolation", "_log", "_nans", "_nulls", "_q", "_rows", "_tree")
 
     _rows: deque[Any]
     _tree: OrderedTree
+    _nans: int
+    _nulls: int
+    # The steps since the last mark, if there was one: None for an insert, a value in a tuple that left, or what was
+    # dropped.
+    _log: list[Any] | None
 
     def __init__(self, operator: Operator) -> None:
+        self._log = None
         super().__init__(operator)
         self._q, self._interpolation = exact_quantile(operator) or (0.5, "linear")
         self._computed = self._interpolation in COMPUTED
@@ -58,20 +64,30 @@ class OrderStatistics(Swag):
     def insert(self, e: Any, *more: Any) -> None:
         if more:
             self._lift_row(e, more)
-        if e is None:
-            self._nulls += 1
-        else:
+        if e is not None:
             e = ordered_value(self.operator.name, self._computed, e)
-            if e == e:
-                self._tree.add(e)
-            else:
-                self._nans += 1
+        self._add(e)
         self._rows.append(e)
+        if self._log is not None:
+            self._log.append(None)
 
     def evict(self) -> None:
         if not self._rows:
             raise self._empty()
         value = self._rows.popleft()
+        self._take_out(value)
+        if self._log is not None:
+            self._log.append((value,))
+
+    def _add(self, value: Any) -> None:
+        if value is None:
+            self._nulls += 1
+        elif value == value:
+            self._tree.add(value)
+        else:
+            self._nans += 1
+
+    def _take_out(self, value: Any) -> None:
         if value is None:
             self._nulls -= 1
         elif value == value:
@@ -106,14 +122,36 @@ class OrderStatistics(Swag):
         return len(self._rows)
 
     def clear(self) -> None:
+        if self._log is not None:
+            self._log.append([self._rows, self._tree, self._nans, self._nulls])
         self._rows = deque()
         self._tree = OrderedTree()
         self._nans = self._nulls = 0
+
+    def _mark(self) -> None:
+        self._log = []
+
+    def _unmark(self) -> None:
+        self._log = None
+
+    def _take_back(self) -> None:
+        assert self._log is not None, "a mark comes before what is taken back"
+        log, self._log = self._log, None
+        for step in reversed(log):
+            if step is None:
+                self._take_out(self._rows.pop())
+            elif type(step) is tuple:
+                self._rows.appendleft(step[0])
+                self._add(step[0])
+            else:
+                self._rows, self._tree, self._nans, self._nulls = step
+        self._log = []
 
     def _dump(self) -> tuple[list[int], list[Any]]:
         return [], [Ordered.of(() if row is None else (row,)) for row in self._rows]
 
     def _load(self, _numbers: list[int], states: list[Any]) -> None:
+        self._log = None
         self.clear()
         for state in states:
             self.insert(next(iter(state), None))
@@ -174,6 +212,15 @@ class Beside(OrderStatistics):
         return len(self._first)
 
     def clear(self) -> None:
+        """Nothing to do."""
+
+    def _mark(self) -> None:
+        """Nothing to do."""
+
+    def _take_back(self) -> None:
+        """Nothing to do."""
+
+    def _unmark(self) -> None:
         """Nothing to do."""
 
     def _dump(self) -> tuple[list[int], list[Any]]:

@@ -27,11 +27,19 @@ class SlickDeque(Swag):
     3
     """
 
-    __slots__ = ("_candidates", "_start", "_stop")
+    __slots__ = ("_before", "_candidates", "_log", "_start", "_stop")
 
     _candidates: deque[tuple[int, Any]]  # position and state, the oldest first; each wins over those behind it
     _start: int
     _stop: int
+    _before: tuple[int, int]  # start and stop at the last mark
+    # The steps since then, if there was one: who lost to a row that came, in a list; who left, in a tuple; or all of
+    # the candidates, where they were dropped.
+    _log: list[Any] | None
+
+    def __init__(self, operator: Operator) -> None:
+        self._log = None
+        super().__init__(operator)
 
     def insert(self, e: Any, *more: Any) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
@@ -45,6 +53,8 @@ class SlickDeque(Swag):
             raise
         candidates.append((self._stop, v))
         self._stop += 1
+        if self._log is not None:
+            self._log.append(losers)
 
     def _wins(self, older: Any, younger: Any) -> bool:
         winner = self._combine(older, younger)
@@ -59,7 +69,9 @@ class SlickDeque(Swag):
         self._start += k
         candidates = self._candidates
         while candidates and candidates[0][0] < self._start:
-            candidates.popleft()
+            left = candidates.popleft()
+            if self._log is not None:
+                self._log.append(left)
 
     def partial(self) -> Any:
         return self._candidates[0][1] if self._candidates else self.operator.identity
@@ -68,6 +80,8 @@ class SlickDeque(Swag):
         return self._stop - self._start
 
     def clear(self) -> None:
+        if self._log is not None:
+            self._log.append(self._candidates)
         self._candidates = deque()
         self._start = self._stop = 0
 
@@ -76,11 +90,32 @@ class SlickDeque(Swag):
         if self._leaving(k):
             self._drop(k)
 
+    def _mark(self) -> None:
+        self._before = self._start, self._stop
+        self._log = []
+
+    def _unmark(self) -> None:
+        self._log = None
+
+    def _take_back(self) -> None:
+        assert self._log is not None, "a mark comes before what is taken back"
+        while self._log:
+            step = self._log.pop()
+            if type(step) is list:
+                self._candidates.pop()
+                self._candidates.extend(reversed(step))
+            elif type(step) is tuple:
+                self._candidates.appendleft(step)
+            else:
+                self._candidates = step
+        self._start, self._stop = self._before
+
     def _dump(self) -> tuple[list[int], list[Any]]:
         positions = [position - self._start for position, _ in self._candidates]
         return [len(self), *positions], [state for _, state in self._candidates]
 
     def _load(self, numbers: list[int], states: list[Any]) -> None:
+        self._log = None
         size, *positions = numbers
         self._start, self._stop = 0, size
         self._candidates = deque(zip(positions, states, strict=True))

@@ -27,12 +27,17 @@ class SubtractOnEvict(Swag):
     3
     """
 
-    __slots__ = ("_exact", "_inverse", "_total", "_values")
+    __slots__ = ("_before", "_exact", "_inverse", "_log", "_total", "_values")
 
     _values: deque[Any]
     _total: Any
+    _before: Any  # the total at the last mark
+    # The steps since then, if there was one: None for an insert, a value in a tuple that left, or values that were
+    # dropped.
+    _log: list[Any] | None
 
     def __init__(self, operator: Operator) -> None:
+        self._before = self._log = None
         super().__init__(operator)
         self._inverse: Any = operator.inverse
         self._exact = operator.invertible_if
@@ -46,12 +51,16 @@ class SubtractOnEvict(Swag):
             )
         self._total = self._combine(self._total, v) if self._values else v
         self._values.append(v)
+        if self._log is not None:
+            self._log.append(None)
 
     def evict(self) -> None:
         if not self._values:
             raise self._empty()
         self._total = self._inverse(self._total, self._values[0]) if len(self._values) > 1 else self.operator.identity
-        self._values.popleft()
+        value = self._values.popleft()
+        if self._log is not None:
+            self._log.append((value,))
 
     def partial(self) -> Any:
         return self._total
@@ -60,6 +69,8 @@ class SubtractOnEvict(Swag):
         return len(self._values)
 
     def clear(self) -> None:
+        if self._log is not None:
+            self._log.append(self._values)
         self._values = deque()
         self._total = self.operator.identity
 
@@ -69,14 +80,35 @@ class SubtractOnEvict(Swag):
             total = self._total
             for value in islice(self._values, k):
                 total = self._inverse(total, value)
-            for _ in range(k):
-                self._values.popleft()
+            gone = [(self._values.popleft(),) for _ in range(k)]
             self._total = total
+            if self._log is not None:
+                self._log += gone
+
+    def _mark(self) -> None:
+        self._before = self._total
+        self._log = []
+
+    def _unmark(self) -> None:
+        self._before = self._log = None
+
+    def _take_back(self) -> None:
+        assert self._log is not None, "a mark comes before what is taken back"
+        while self._log:
+            step = self._log.pop()
+            if step is None:
+                self._values.pop()
+            elif type(step) is tuple:
+                self._values.appendleft(step[0])
+            else:
+                self._values = step
+        self._total = self._before
 
     def _dump(self) -> tuple[list[int], list[Any]]:
         return [], [*self._values, self._total]
 
     def _load(self, numbers: list[int], states: list[Any]) -> None:
+        self._before = self._log = None
         *values, self._total = states
         self._values = deque(values)
 
