@@ -33,7 +33,7 @@ ORDER = [
         "suggesting",
         "choosing",
     ),
-    *("definition", "kernels", "swag", "operators", "windows", "errors"),
+    *("definition", "kernels", "swag", "operators", "windows", "folders", "errors"),
 ]
 
 

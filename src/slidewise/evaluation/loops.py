@@ -91,7 +91,8 @@ def events(WINDOW, {x}, total, times, width, begin, end, gaps, gone, kept):
 """
 
 _HEAD = """
-from numba import njit, uint64
+from numba import uint64
+from slidewise.kernels.jit import njit
 from slidewise.evaluation.clock import now
 from slidewise.kernels.borrowed import borrowed
 {operator}

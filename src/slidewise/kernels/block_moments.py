@@ -18,7 +18,8 @@ from slidewise.kernels.cache import load_source
 _SOURCE = '''
 import math
 import numpy as np
-from numba import njit, uintp as u
+from numba import uintp as u
+from slidewise.kernels.jit import njit
 from slidewise.kernels.fma import fma
 
 TILE = 512

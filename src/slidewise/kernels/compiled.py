@@ -87,7 +87,8 @@ def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout
     steps, source = _source(algorithm, layout, len(dtypes))
     text = "\n".join(
         [
-            "from numba import njit, uint64",
+            "from numba import uint64",
+            "from slidewise.kernels.jit import njit",
             "from slidewise.kernels.algebra import forms",
             f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
             "jit = njit(cache=True, nogil=True, error_model='numpy')",

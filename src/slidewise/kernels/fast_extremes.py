@@ -14,7 +14,8 @@ from slidewise.kernels.cache import load_source
 
 _SOURCE = '''
 import numpy as np
-from numba import njit, uintp as u
+from numba import uintp as u
+from slidewise.kernels.jit import njit
 
 TILE = 1024
 FEW = 128

@@ -19,7 +19,8 @@ from slidewise.kernels.cache import load_source
 _SOURCE = '''
 import math
 import numpy as np
-from numba import njit, uintp as u
+from numba import uintp as u
+from slidewise.kernels.jit import njit
 from slidewise.kernels.fma import fma
 
 # Parts lie in one array, TILE apart: where several arrays might overlap, for all that LLVM knows, it gives up vectors.

@@ -19,7 +19,8 @@ from slidewise.kernels.jit import cached_jit
 
 PARTS = '''
 import numpy as np
-from numba import njit, uintp as u
+from numba import uintp as u
+from slidewise.kernels.jit import njit
 from slidewise.kernels.fma import fma
 
 TILE = 1024

@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from numba import njit
+import numba
+
+from slidewise.kernels.machine_code import keep_machine_code
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
+    """Numba's decorator; what is compiled with `cache=True` is kept in Slidewise's own cache."""
+
+    def compiling(function: F) -> F:
+        compiled: F = numba.njit(**options)(function)
+        if cache:
+            keep_machine_code(compiled)
+        return compiled
+
+    return compiling
+
+
 def jit(function: F) -> F:
     """Compile a function."""
-    compiled: F = njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    return njit(nogil=True, error_model="numpy")(function)
 
 
 def cached_jit(function: F) -> F:
     """Compile a function of this package's own, and keep its machine code from one process to the next."""
-    compiled: F = njit(nogil=True, error_model="numpy", cache=True)(function)
-    return compiled
+    return njit(cache=True, nogil=True, error_model="numpy")(function)

@@ -112,7 +112,8 @@ def load_builtin(name: str, operator: str, dtypes: tuple[str, ...], passes: str)
     """A module of passes, whose text names a built-in operator's lift, combine and lower."""
     kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
     lines = [
-        "from numba import njit, uintp as u",
+        "from numba import uintp as u",
+        "from slidewise.kernels.jit import njit",
         "from slidewise.kernels.algebra import forms",
         f"lift, combine, lower = forms({operator!r}, {kinds!r})",
         passes,

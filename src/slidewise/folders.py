@@ -1,0 +1,168 @@
+"""Folders that are this user's alone: made so, looked at before every use, and left where another could write.
+
+Whoever can write to a folder from which code is loaded has their code run. So such a folder belongs to the user of this
+process, nobody else may write to it, and it is no symbolic link. Before each use it is opened and looked at through
+its descriptor, and its files are reached through that descriptor: what was looked at is what is used, whatever becomes
+of its name meanwhile. Windows keeps a user's folders from others by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_WINDOWS = os.name == "nt"
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+# Written beside the name and renamed, so that nobody ever reads half a file.
+UNFINISHED = ".tmp"
+
+
+class NotPrivateError(OSError):
+    """A folder or file that another user could have written."""
+
+
+class Place(NamedTuple):
+    """Where a private folder may be made, and the environment's variable that asks for it."""
+
+    path: Path
+    asked_by: str = ""
+
+
+class PrivateFolder:
+    """A folder of this user's alone: `read`, `write`, `remove` its files; each raises OSError where it cannot."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def make(self) -> bool:
+        """Make it where it is missing, and make sure that it is private and takes files; whether it is new."""
+        made = _make(self.path)
+        with self.opened() as folder:
+            probe = self._in(folder, f"{secrets.token_hex(8)}{UNFINISHED}")
+            os.close(os.open(probe, _WRITE, 0o600, dir_fd=folder))
+            os.unlink(probe, dir_fd=folder)
+        return made
+
+    @contextmanager
+    def opened(self) -> Iterator[int | None]:
+        """The folder's descriptor, of which it is certain that the folder is private; None on Windows."""
+        if _WINDOWS:
+            yield None
+            return
+        if self.path.is_symlink():
+            raise NotPrivateError(f"{self.path} is a symbolic link")
+        folder = os.open(self.path, _FOLDER)
+        try:
+            _check(os.fstat(folder), self.path)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def read(self, name: str) -> bytes:
+        with self.opened() as folder, open(os.open(self._in(folder, name), _READ, dir_fd=folder), "rb") as file:
+            state = os.fstat(file.fileno())
+            if not stat.S_ISREG(state.st_mode):
+                raise NotPrivateError(f"{self.path / name} is no file")
+            if folder is not None:
+                _check(state, self.path / name)
+            return file.read()
+
+    def write(self, name: str, data: bytes, mode: int = 0o600) -> None:
+        """Put a whole file there, or none."""
+        with self.opened() as folder:
+            new, final = self._in(folder, f"{name}.{secrets.token_hex(8)}{UNFINISHED}"), self._in(folder, name)
+            with open(os.open(new, _WRITE, 0o600, dir_fd=folder), "wb") as file:
+                try:
+                    if folder is not None:
+                        os.fchmod(file.fileno(), mode)  # whatever the umask is
+                    file.write(data)
+                    file.close()
+                    os.replace(new, final, src_dir_fd=folder, dst_dir_fd=folder)
+                except BaseException:
+                    with suppress(OSError):
+                        os.unlink(new, dir_fd=folder)
+                    raise
+
+    def remove(self, name: str) -> None:
+        with self.opened() as folder:
+            os.unlink(self._in(folder, name), dir_fd=folder)
+
+    def _in(self, folder: int | None, name: str) -> str:
+        return os.path.join(self.path, name) if folder is None else name
+
+
+def _make(path: Path) -> bool:
+    """Make a folder, and those above it that are missing, for this user alone; whether it was missing."""
+    if os.path.lexists(path):
+        return False
+    _make(path.parent)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:  # another process was faster
+        return False
+    if not _WINDOWS and os.lstat(path).st_mode & 0o700 != 0o700:  # a strange umask
+        os.chmod(path, 0o700)
+    return True
+
+
+def _check(state: os.stat_result, path: Path) -> None:
+    if state.st_uid != os.geteuid():
+        raise NotPrivateError(f"{path} belongs to another user")
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise NotPrivateError(f"{path} can be written by others")
+
+
+def user_cache() -> Place | None:
+    """The user's folder for what can be made anew, if there is a home: nothing is made in that of another user.
+
+    NotPrivateError where XDG_CACHE_HOME names a folder of another user, or one in which others may replace files.
+    """
+    if _WINDOWS:
+        local = os.environ.get("LOCALAPPDATA")
+        return Place(Path(local) / "slidewise") if local else None
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(chosen):
+        _check_holder(Path(chosen))
+        return Place(Path(chosen) / "slidewise", "XDG_CACHE_HOME")
+    try:
+        home = Path.home()
+        if home.stat().st_uid == os.geteuid():
+            return Place(home / ".cache" / "slidewise")
+    except (OSError, RuntimeError):  # no home, or none that is known
+        pass
+    return None
+
+
+def local_places() -> Iterator[Place]:
+    """Folders of this user's on this machine for want of a home: in Spark's directories, and among temporary files."""
+    name = "slidewise" if _WINDOWS else f"slidewise-{os.geteuid()}"
+    folders = spark_directories()
+    with suppress(OSError):  # no folder takes a file
+        folders.append(Path(tempfile.gettempdir()))
+    yield from (Place(folder / name) for folder in folders if folder.is_dir())
+
+
+def spark_directories() -> list[Path]:
+    """Where Spark lets this process put files: what a worker is told, and what YARN and a standalone worker tell."""
+    told = [os.environ.get(name, "").split(",") for name in ("SPARK_LOCAL_DIRS", "LOCAL_DIRS")]
+    told.append(os.environ.get("SPARK_EXECUTOR_DIRS", "").split(os.pathsep))
+    folders = [folder for several in told for folder in several]
+    return [Path(folder) for folder in folders if os.path.isabs(folder)]
+
+
+def _check_holder(path: Path) -> None:
+    while not path.exists():
+        path = path.parent
+    state = path.stat()
+    if state.st_uid not in (0, os.geteuid()):
+        raise NotPrivateError(f"{path} belongs to another user")
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX:
+        raise NotPrivateError(f"{path} can be written by others")
