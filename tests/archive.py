@@ -13,12 +13,13 @@ from sessions import ARCHIVE, PLAIN, session
 from streams import SETTINGS, Files, run
 
 import slidewise as sw
+from slidewise.folders import PrivateFolder
 from slidewise.spark.java import provide
 
 
 def main() -> None:
     provide()
-    ARCHIVE.parent.mkdir(exist_ok=True)
+    PrivateFolder(ARCHIVE.parent).make()
     ARCHIVE.unlink(missing_ok=True)
     spark = session({**SETTINGS, "spark.driver.extraJavaOptions": f'{PLAIN} "-XX:ArchiveClassesAtExit={ARCHIVE}"'})
     java = spark.sparkContext._gateway.proc

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from slidewise.folders import PrivateFolder
+
 # Classes that Java need not load one by one, see `archive`; where they are not, or not of this Spark, it loads them.
-ARCHIVE = Path(__file__).parents[1] / "build" / "spark.jsa"
+ARCHIVE = Path(__file__).parents[1] / "build" / "java" / "spark.jsa"
 # Tests end before Java's second compiler has paid for itself.
 PLAIN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
-JAVA = f'{PLAIN} "-XX:SharedArchiveFile={ARCHIVE}"' if ARCHIVE.exists() else PLAIN
+
+
+def _is_there() -> bool:
+    """Whether there is an archive, in a folder that only this user can write to: Java runs what lies in it."""
+    with suppress(OSError), PrivateFolder(ARCHIVE.parent).opened():
+        return ARCHIVE.is_file()
+    return False
+
+
+JAVA = f'{PLAIN} "-XX:SharedArchiveFile={ARCHIVE}"' if _is_there() else PLAIN
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

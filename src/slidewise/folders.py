@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 _WINDOWS = os.name == "nt"
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -120,6 +120,26 @@ def _check(state: os.stat_result, path: Path) -> None:
         raise NotPrivateError(f"{path} can be written by others")
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write a result into, which takes its name once it is whole.
+
+    What had the name is replaced. A symbolic link is not followed: in a folder that others can write to, too, somebody
+    may have put it there so that a file elsewhere is overwritten.
+    """
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
+    with open(os.open(new, _WRITE, 0o666), "wb") as file:
+        try:
+            yield file
+            file.close()
+            os.replace(new, path)
+        except BaseException:
+            with suppress(OSError):
+                file.close()
+                os.unlink(new)
+            raise
+
+
 def user_cache() -> Place | None:
     """The user's folder for what can be made anew, if there is a home: nothing is made in that of another user.
 
@@ -130,7 +150,8 @@ def user_cache() -> Place | None:
         return Place(Path(local) / "slidewise") if local else None
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(chosen):
-        _check_holder(Path(chosen))
+        holder = Path(os.path.realpath(chosen))
+        _check_holder(next(folder for folder in (holder, *holder.parents) if folder.exists()))
         return Place(Path(chosen) / "slidewise", "XDG_CACHE_HOME")
     try:
         home = Path.home()
@@ -158,11 +179,20 @@ def spark_directories() -> list[Path]:
     return [Path(folder) for folder in folders if os.path.isabs(folder)]
 
 
+def check_way(path: Path) -> None:
+    """Raise where another user could put something else in this path's place: for what is run by its name."""
+    if _WINDOWS:
+        return
+    for above in {*path.parents, *Path(os.path.realpath(path)).parents}:
+        if os.path.lexists(above):
+            _check_holder(above)
+
+
 def _check_holder(path: Path) -> None:
-    while not path.exists():
-        path = path.parent
-    state = path.stat()
+    """Raise where others may replace what lies in a folder; in one such as /tmp only its owner may."""
+    state = os.lstat(path)
     if state.st_uid not in (0, os.geteuid()):
         raise NotPrivateError(f"{path} belongs to another user")
-    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX:
+    shared = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX
+    if shared and not stat.S_ISLNK(state.st_mode):
         raise NotPrivateError(f"{path} can be written by others")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +123,45 @@ def test_a_launcher_follows_the_java_that_it_is_for(
     program = java.provide(environment)
     assert str(second) in program.read_text()
     assert Path(environment["JAVA_HOME"], "release").read_text() == "another"
+
+
+@pytest.mark.parametrize("spoilt", ["open to all", "a link", "of a shared folder", "of another user"])
+def test_the_launcher_lies_where_nobody_else_can_write(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoilt: str
+) -> None:
+    """Otherwise another user could make the folder first, or put another program there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bundled(monkeypatch, fake(tmp_path / "it's a jdk", "25.0.2", has_module=False))
+    place = tmp_path / "venv" / "slidewise-java"
+    if spoilt == "a link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        place.symlink_to(tmp_path / "elsewhere")
+    elif spoilt == "of a shared folder":
+        place.parent.chmod(0o777)
+    else:
+        assert java.provide(dict(environment)).is_relative_to(place)
+        (place / "bin").chmod(0o777 if spoilt == "open to all" else 0o700)
+        if spoilt == "of another user":
+            if os.geteuid() != 0:
+                pytest.skip("only root can give a folder away")
+            os.chown(place / "bin", 65_534, 65_534)
+    program = java.provide(environment)
+    assert program == tmp_path / "cache" / "slidewise" / "java" / "bin" / "java"
+    assert [path.stat().st_mode & 0o777 for path in (program, program.parent, program.parent.parent)] == [0o700] * 3
+
+
+def test_where_no_launcher_can_be_put_the_error_says_why(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled(monkeypatch, fake(tmp_path / "jdk", "25.0.2", has_module=False))
+    for name, path in (("XDG_CACHE_HOME", tmp_path / "cache"), ("TMPDIR", tmp_path / "temporary")):
+        path.mkdir()
+        path.chmod(0o777)
+        monkeypatch.setenv(name, str(path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "venv").chmod(0o777)
+    with pytest.raises(SlidewiseError, match=r"can be put nowhere \(.*venv can be written by others; .*cache can be"):
+        java.provide(environment)
 
 
 def test_where_none_can_serve_the_error_names_what_to_install(environment: dict[str, str], tmp_path: Path) -> None:

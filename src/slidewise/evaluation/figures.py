@@ -11,6 +11,7 @@ import numpy as np
 
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation.summary import Curve, Latency, Results
+from slidewise.folders import whole_file
 
 COLOURS = {
     "TwoStacks": "#e08e45",
@@ -105,10 +106,11 @@ def _figure(folder: Path, name: str) -> Iterator[Any]:
     legend = axis.get_legend()
     for text in legend.get_texts() if legend else ():
         text.set_color(GREY)
-    with matplotlib.rc_context({"svg.hashsalt": "slidewise"}):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    with matplotlib.rc_context({"svg.hashsalt": "slidewise"}), whole_file(folder / f"{name}.svg") as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
     figure.set_layout_engine("none")  # where all is, is known by now
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+    with whole_file(folder / f"{name}.png") as file:
+        figure.savefig(file, format="png", metadata={"Software": None})
 
 
 def _curves(

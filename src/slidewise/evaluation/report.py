@@ -12,6 +12,7 @@ from typing import Any
 from slidewise.evaluation.applying import where_applied
 from slidewise.evaluation.claims import Claim, told
 from slidewise.evaluation.summary import PERCENTILES, Results
+from slidewise.folders import whole_file
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #616e7c; --line: #d3d9e0; --page: #fff; }
@@ -44,7 +45,8 @@ HEADINGS = {
 def write_report(folder: Path, results: Results, claims: Sequence[Claim], figures: Sequence[str]) -> Path:
     """Write `report.html`."""
     path = folder / "report.html"
-    path.write_text(page(folder, results, claims, figures), encoding="utf-8")
+    with whole_file(path) as file:
+        file.write(page(folder, results, claims, figures).encode())
     return path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 import shutil
 import sys
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from typing import Any
 import slidewise as sw
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation.settings import Settings
+from slidewise.folders import whole_file
 
 Rows = list[dict[str, Any]]
 Tables = dict[str, Rows]
@@ -83,7 +85,8 @@ class Store:
                     "options, or another --out"
                 )
         self.raw.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps({"digest": settings.digest(), "settings": asdict(settings)}), encoding="utf-8")
+        with whole_file(note) as file:
+            file.write(json.dumps({"digest": settings.digest(), "settings": asdict(settings)}).encode())
 
     def has(self, task: str) -> bool:
         return (self.raw / _plain(task)).is_dir()
@@ -94,16 +97,19 @@ class Store:
         from pyarrow import parquet
 
         place = self.raw / _plain(task)
-        unfinished = self.raw / f".{place.name}"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished = self.raw / f".{place.name}.{secrets.token_hex(8)}"
         unfinished.mkdir()
         said = {**machine(), "task": task, "seed": str(self.settings.seed), "settings": self.settings.digest()}
         said["seconds"] = f"{seconds:.3f}"
-        for name, rows in tables.items():
-            if rows:
-                table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
-                parquet.write_table(table, unfinished / f"{name}.parquet", compression="zstd")
-        unfinished.rename(place)
+        try:
+            for name, rows in tables.items():
+                if rows:
+                    table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
+                    parquet.write_table(table, unfinished / f"{name}.parquet", compression="zstd")
+            unfinished.rename(place)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
 
     def rows(self, table: str) -> Rows:
         """The rows of a table from all experiments that are done."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from slidewise.folders import whole_file
+
 SIGNALS = ("mf01", "mf02", "mf03")
 OPERATORS = {"change": "relative_variation", "max": "max", "mean": "mean", "stddev": "stddev"}
 WINDOWS = {"10s": "10 seconds", "1min": "1 minute", "10min": "10 minutes"}
@@ -52,5 +54,6 @@ def job_text(name: str, source: str, sink: str) -> str:
 def write_job(folder: Path, source: str) -> Path:
     """The job's file in the folder, whose results go there too."""
     path = folder / "job.toml"
-    path.write_text(job_text("job.toml", source, "result"), encoding="utf-8")
+    with whole_file(path) as file:
+        file.write(job_text("job.toml", source, "result").encode())
     return path

