@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import random
 from datetime import UTC, date, datetime
+from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
@@ -346,3 +348,61 @@ def test_forgetting_between_batches() -> None:
     assert found.select(["n", "all"]).to_pylist() == [{"n": 3, "all": 8}, {"n": 1, "all": 5}]
     assert definition.restore(live.snapshot()).forget(before=5) == 1
     assert live.push({"k": 2, "t": 7})["n"] == 2
+
+
+@pytest.mark.parametrize("bound", ["0.5", "1.5", "2", "1000000000000000001.0", "1000000000000000001"])
+def test_whole_times_of_19_digits_wait_by_exact_bounds(bound: str) -> None:
+    """Times and bounds are compared without going through floats, by push and by push_many, on a beat too."""
+    start, choose = 1_700_000_000_000_000_000, random.Random(3)
+    length = int(bound) if bound.isdecimal() else float(bound)
+    times = [start + i + (choose.randrange(3) if i % 4 == 0 else 0) for i in range(700)]
+    newest, expected = start, []
+    for t in times:
+        if Fraction(t) >= newest - Fraction(length):
+            expected.append(t)
+        newest = max(newest, t)
+    for every in (None, 3):
+        definition = sw.Sliding(on="t", n=sw.count().over(2.5), every=every)
+        one, many, small = (definition.live(late=f"wait:{bound}") for _ in range(3))
+        answered = [row for t in times for row in one.push({"t": t})] + one.flush()
+        through = many.push_many(pa.table({"t": times})).to_pylist() + many.flush()
+        in_parts = [
+            row for i in range(0, 700, 35) for row in small.push_many(pa.table({"t": times[i : i + 35]})).to_pylist()
+        ]
+        assert one.stats.late == many.stats.late == small.stats.late == 700 - len(expected)
+        assert answered == through == in_parts + small.flush()
+        table = definition(pa.table({"t": expected})).to_pylist()
+        last = answered[-1]["t"]
+        assert answered == sorted((row for row in table if row["t"] <= last), key=lambda row: row["t"])
+
+
+@pytest.mark.parametrize("closed", ["right", "both", "left", "neither"])
+def test_whole_times_of_19_digits_and_windows_with_a_fraction(closed: str) -> None:
+    """In tables, live, revised and in `Timed`, a window of 2.5 over whole times is what exact arithmetic says."""
+    start, choose = 1_700_000_000_000_000_000, random.Random(4)
+    times = sorted(start + choose.randrange(60) for _ in range(40))
+    for width in (0.5, 2.5, 7.0):
+        definition = sw.Sliding(on="t", s=sw.sum("x").over(width, closed=closed))
+        rows = [{"t": t, "x": i} for i, t in enumerate(times)]
+        expected = []
+        for t in times:
+            ages = [(Fraction(t - u), i) for i, u in enumerate(times) if u <= t]
+            old, new = closed in ("both", "left"), closed in ("right", "both")
+            inside = [i for age, i in ages if (age < width or (old and age == width)) and (new or age > 0)]
+            expected.append(sum(inside) if inside else None)
+        assert definition(pa.Table.from_pylist(rows))["s"].to_pylist() == expected
+        waiting, revising = definition.live(late="wait:0"), definition.live(late="revise", retain=0.5)
+        assert [row["s"] for event in rows for row in waiting.push(event)] + [
+            row["s"] for row in waiting.flush()
+        ] == expected
+        seen: dict[int, Any] = {}
+        for event in rows:
+            for row in revising.push(event):
+                seen[row["x"]] = row["s"]
+        assert [seen[i] for i in range(40)] == expected
+        timed = sw.Timed(sw.DabaLite(sw.sum), last=width, closed=closed)
+        answers = {}
+        for event in rows:
+            timed.insert(event["t"], event["x"])
+            answers[event["t"]] = timed.query() if len(timed) else None
+        assert [answers[t] for t in times] == expected

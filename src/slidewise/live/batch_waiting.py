@@ -11,6 +11,7 @@ import numpy as np
 from slidewise.definition import order_matters
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.live.batch_kernels import as_arrays, evaluate
+from slidewise.live.clock import whole_or_float
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live
 from slidewise.live.waiting import Event, Waiting
@@ -64,15 +65,16 @@ def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, 
     newest, times = live.newest, incoming.times
     late = np.zeros(incoming.count, np.bool_)
     least = newest if newest is not None else times[:1].tolist()[0] if incoming.count else 0
-    # Whole times stay exact: what might not fit into 64 bits, or has a bound with a fraction, is judged one by one.
-    whole = times.dtype == np.int64 and isinstance(waiting.bound, int)
-    if whole:
-        whole = (
-            max(abs(least), waiting.bound, *(abs(int(t)) for t in (times.min(initial=0), times.max(initial=0)))) < 2**61
-        )
-    if incoming.count and (whole or times.dtype == np.float64):
+    # Whole times stay exact: what might not fit into 64 bits, or comes after a time of another kind, is judged one by
+    # one.
+    whole = times.dtype == np.int64
+    bound = whole_or_float(waiting.bound, whole)
+    at_once = times.dtype == np.float64 and type(least) is float
+    if whole and type(least) is int:
+        at_once = max(abs(least), bound, *(abs(int(t)) for t in (times.min(initial=0), times.max(initial=0)))) < 2**61
+    if incoming.count and at_once:
         before = np.maximum.accumulate(np.concatenate([np.array([least], times.dtype), times]))
-        late = times < before[:-1] - waiting.bound
+        late = times < before[:-1] - bound
         if waiting.flushed is not None:
             late |= times <= waiting.flushed
         return late, before[-1:].tolist()[0]
@@ -102,7 +104,7 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
         incoming = Incoming(live, frame_of(table))
     if incoming.times.dtype == object:
         raise CannotJoinError
-    due = incoming.times < newest - waiting.bound
+    due = waiting.before_edge(incoming.times, newest)
     stay = Incoming(live, frame_of(table.filter(pa.array(~due))))
     events = events_of(waiting, stay)
     table = table.filter(pa.array(due))

@@ -41,7 +41,7 @@ def through_kernels(live: BeatLive, waiting: Waiting, incoming: Incoming, newest
     names = {name for part in live.parts for name in part.columns}
     if whole.times.dtype == object or any(whole.column(name).unit is not None for name in names):
         raise CannotJoinError
-    due_rows = whole.times < newest - waiting.bound
+    due_rows = waiting.before_edge(whole.times, newest)
     events = events_of(waiting, Incoming(live, frame_of(table.filter(pa.array(~due_rows)))))
     batch = Incoming(live, frame_of(table.filter(pa.array(due_rows))))
     arranged = _arranged(live, batch)
@@ -52,7 +52,7 @@ def through_kernels(live: BeatLive, waiting: Waiting, incoming: Incoming, newest
     keys = [*batch.keys, *others]
     tracks = [*batch.tracks, *(live.tracks[key] for key in others)]
     slices = there(tracks, new.parts, live).joined(new)
-    until = max(live.given, beats.complete(beats.number(newest - waiting.bound)))
+    until = max(live.given, beats.complete(beats.number(waiting.edge(newest))))
     due = slices.due(beats, live.given, until)
     rank = _ranks(live, batch, keys)
     due = due.taken(np.lexsort((rank[due.codes], due.numbers)))

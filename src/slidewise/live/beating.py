@@ -248,8 +248,7 @@ class BeatLive(Live):
     def release(self, groups: list[list[Event]]) -> None:
         super().release(groups)
         if self.waiting is not None and self.newest is not None and self.beats is not None:
-            edge = self.newest - self.waiting.bound
-            self._all_up_to(self.beats.complete(self.beats.number(edge)))
+            self._all_up_to(self.beats.complete(self.beats.number(self.waiting.edge(self.newest))))
 
     def _answer_peers(self, peers: list[Event]) -> list[Row]:
         """Waiting events of equal key and time into their slice; beats come once all that are due are in."""

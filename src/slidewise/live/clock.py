@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +19,22 @@ _NUMPY_UNITS = {"s": 10**9, "ms": 10**6, "us": 1_000, "ns": 1}
 
 # What a time is. Datetimes with a zone and without one cannot be compared, so a stream has the one or the other.
 NUMBER, NAIVE, ZONED = "numbers", "datetimes without a zone", "datetimes with a zone"
+
+
+def earlier(time: Any, length: Any) -> Any:
+    """The time a length before another one: exact where that is a whole number, rounded where it is a float.
+
+    >>> earlier(10**18 + 1, 0.5) < 10**18 + 1, earlier(10**18 + 1, 0.5) > 10**18
+    (True, True)
+    """
+    if type(length) is float and type(time) is not float:
+        return time - Fraction(length)
+    return time - length
+
+
+def whole_or_float(length: Any, whole: bool) -> Any:
+    """A length for arrays of times: among whole times, one that is no whole number ends where that below it does."""
+    return math.floor(length) if whole else float(length)
 
 
 class Clock:

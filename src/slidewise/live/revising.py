@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.live.clock import NUMBER
+from slidewise.live.clock import NUMBER, earlier
 from slidewise.live.failing import fail
 from slidewise.live.ledger import Kept, Ledger
 from slidewise.live.live import Live
@@ -105,11 +107,12 @@ class Revising(Live):
             raise WindowError(f"times are datetimes, but events are retained for {self.retain}; write retain='1h', say")
 
     def _is_late(self, time: Any, newest: Any) -> bool:
-        return bool(newest is not None and self._bound is not None and time < newest - self._bound)
+        return bool(newest is not None and self._bound is not None and time < earlier(newest, self._bound))
 
     def _tidy(self, ledger: Ledger) -> None:
         if self._bound is not None and ledger.now is not None:
-            ledger.tidy(self.specs, ledger.now - self._bound, self._fail_tidying)
+            horizon = earlier(ledger.now, self._bound)
+            ledger.tidy(self.specs, math.floor(horizon) if type(horizon) is Fraction else horizon, self._fail_tidying)
 
     def _fail_tidying(self, at: int, error: BaseException) -> NoReturn:
         fail(self.specs[at], error, "while old rows were dropped; the event was not taken in")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.live.clock import NUMBER
+from slidewise.live.clock import NUMBER, earlier, whole_or_float
 from slidewise.live.failing import fail
 from slidewise.live.spec import PLAIN, Spec, plainly
 from slidewise.operators.hashing import plain
@@ -30,15 +32,15 @@ def wait_of(late: str, has_time: bool) -> Duration | int | float | None:
         return None
     text = late.removeprefix("wait:").strip()
     try:
-        number = float(text)
+        number: int | float = int(text) if text.isdecimal() else float(text)
     except ValueError:
         if text.startswith("0") and not text.strip("0. ").strip().isdigit() and text.strip("0. ").isalpha():
             Duration.of("1" + text.strip("0. "))  # no time at all, but in a unit that there is
             return 0
         return Duration.of(text)
-    if not (number >= 0 and math.isfinite(number)):
+    if not 0 <= number <= sys.float_info.max:
         raise WindowError(f"late={late!r}: the bound is a number from 0 on, or a duration such as '10s'")
-    return int(number) if number.is_integer() else number
+    return int(number) if number == int(number) else number
 
 
 class Event:
@@ -107,11 +109,24 @@ class Waiting:
 
     def is_late(self, time: Any, newest: Any) -> bool:
         """Whether events of this time were answered already."""
-        return bool(time < newest - self.bound or (self.flushed is not None and time <= self.flushed))
+        return bool(time < self.edge(newest) or (self.flushed is not None and time <= self.flushed))
+
+    def edge(self, newest: Any) -> Any:
+        """Events before this time come too late, where that is the newest."""
+        return earlier(newest, self.bound)
+
+    def before_edge(self, times: Any, newest: Any) -> Any:
+        """Which times of an array lie before the edge; whole times are compared as whole numbers."""
+        if times.dtype.kind == "i" and type(newest) is int:
+            return times < newest - whole_or_float(self.bound, whole=True)
+        edge = self.edge(newest)
+        if times.dtype.kind == "f" and type(newest) is float:
+            return times < edge
+        return np.array([time < edge for time in times.tolist()], np.bool_)
 
     def due(self, newest: Any) -> list[list[Event]]:
         """The events that no event on time can precede any more, off the heap, in groups of equal key and time."""
-        edge = newest - self.bound
+        edge = self.edge(newest)
         found = []
         while self._heap and self._heap[0].time < edge:
             found.append(heappop(self._heap))
