@@ -68,7 +68,7 @@ def test_importing_slidewise_imports_no_heavy_package() -> None:
 
 def test_modules_can_be_read_in_one_sitting() -> None:
     for path in PACKAGE.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 300, path
+        assert len(path.read_text().splitlines()) < 450, path
 
 
 def test_the_library_does_not_print() -> None:
