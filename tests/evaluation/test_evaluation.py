@@ -159,14 +159,26 @@ def test_a_stopped_run_goes_on_where_it_was(store: Store) -> None:
     said = Console(file=io.StringIO(), width=200)
     before = {path: path.stat().st_mtime_ns for path in store.raw.glob("*/*.parquet")}
     stopped = store.raw / "latency_sum_n16"
-    stopped.rename(store.raw / f".{stopped.name}")  # what a run that is stopped while it writes leaves behind
+    other = store.raw / f".{stopped.name}"
+    stopped.rename(other)  # a folder that this run did not write stays
     run(store.folder, TINY, True, said)
     after = {path: path.stat().st_mtime_ns for path in store.raw.glob("[!.]*/*.parquet")}
     again = {path for path in before if after[path] != before[path]}
     assert after.keys() == before.keys()
     assert again == set(stopped.glob("*.parquet"))
     assert "1 to do, about" in said.file.getvalue()
-    assert not list(store.raw.glob(".*"))
+    assert list(store.raw.glob(".*")) == [other]
+
+
+def test_a_run_does_not_begin_where_others_have_written(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(SlidewiseError, match=r"report.html is there, and no run wrote it; give another --out"):
+        Store(tmp_path, TINY, resume=False)
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "settings.json").write_text("{}")
+    with pytest.raises(SlidewiseError, match="has no results of `slidewise bench paper`"):
+        Store(tmp_path, TINY, resume=True)
 
 
 @pytest.mark.usefixtures("store")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 
 import slidewise as sw
 from slidewise.cli import main
-from slidewise.pipeline.job import Job, check_free, read_job
+from slidewise.pipeline.folders import MARK, RunFolder, leftovers, mark_table, put
+from slidewise.pipeline.job import Job, read_job
 from slidewise.pipeline.layouts import DEBS2012, LineColumn
+from slidewise.pipeline.places import check_free
 from slidewise.pipeline.toml import JobError, Written
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -160,13 +163,79 @@ def test_lines_are_found_in_any_way_of_writing() -> None:
     assert {keys: written.line_of(keys) for keys in places} == places
 
 
-def test_what_is_there_is_not_overwritten(folder: Path) -> None:
+def test_only_what_a_job_wrote_is_overwritten(folder: Path) -> None:
     job = read(folder, GOOD)
     check_free(job, overwrite=False)
-    (folder / "out" / "rejected").mkdir(parents=True)
+    table = folder / "out" / "rejected"
+    table.mkdir(parents=True)
+    (table / "part-00000.parquet").write_text("")
     with pytest.raises(JobError, match=r"has results already \(rejected\); give --overwrite"):
         check_free(job, overwrite=False)
+    with pytest.raises(JobError, match=r"rejected was not written by a job: it has no _slidewise.json"):
+        check_free(job, overwrite=True)
+    mark_table(table)
     check_free(job, overwrite=True)
+    (table / "notes.txt").write_text("mine")
+    with pytest.raises(JobError, match=r"rejected holds notes.txt, which no job wrote; .*move it away"):
+        check_free(job, overwrite=True)
+    (table / "notes.txt").unlink()
+    (folder / "out" / "rows").symlink_to(table)
+    with pytest.raises(JobError, match="rows is a symbolic link; --overwrite replaces only tables that a job has"):
+        check_free(job, overwrite=True)
+    (folder / "out" / "rows").unlink()
+    (folder / "out" / "rows").symlink_to(folder / "nowhere")
+    with pytest.raises(JobError, match=r"has results already \(rows, rejected\)"):
+        check_free(job, overwrite=False)
+
+
+def test_a_report_of_ones_own_is_not_overwritten(folder: Path) -> None:
+    job = read(folder, GOOD + "[report]\n")
+    (folder / "out").mkdir()
+    (folder / "out" / "report.html").write_text("<title>Sales</title>")
+    with pytest.raises(JobError, match=r"out has a report already \(report.html\); give --overwrite, or another"):
+        check_free(job, overwrite=False)
+    with pytest.raises(JobError, match=r"report.html is not a job's report; --overwrite replaces only reports"):
+        check_free(job, overwrite=True)
+    (folder / "out" / "report.html").write_text("<title>Slidewise report</title>")
+    check_free(job, overwrite=True)
+
+
+def test_folders_of_runs_have_names_of_their_own_and_a_mark(folder: Path) -> None:
+    for name in ("unfinished", "slidewise-unfinished-mine"):
+        (folder / name).mkdir()
+    with RunFolder(folder, "unfinished") as one, RunFolder(folder, "unfinished") as other:
+        assert one.path != other.path
+        assert not leftovers(folder), "both run"
+        mark = (one.path / MARK).read_text()
+    assert not one.path.exists()
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    one.path.mkdir()
+    (one.path / MARK).write_text(mark.replace(f'"process": {os.getpid()}', f'"process": {int(dead.stdout)}'))
+    assert leftovers(folder) == [one.path]
+    assert (folder / "unfinished").exists()
+    assert (folder / "slidewise-unfinished-mine").exists()
+
+
+def test_tables_are_put_in_place_all_or_none(folder: Path) -> None:
+    new, old = folder / "new", folder / "old"
+    for path in (new / "rows", new / "rejected", old / "rows"):
+        path.mkdir(parents=True)
+        (path / "data").write_text(str(path.relative_to(folder)))
+    with pytest.raises(OSError, match="No such file"):
+        put(new, {"rows": old / "rows", "rejected": folder / "nowhere" / "rejected"})
+    assert (old / "rows" / "data").read_text() == "old/rows"
+    put(new, {"rows": old / "rows", "rejected": old / "rejected"})
+    assert [(old / part / "data").read_text() for part in ("rows", "rejected")] == ["new/rows", "new/rejected"]
+
+
+@pytest.mark.parametrize("name", ["job.toml", "events.tsv", "result/rows", "result/report.html"])
+def test_the_demonstration_overwrites_only_its_own(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    mine = folder / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    assert main(["demo", "--out", str(folder), "--overwrite"]) == 1
+    assert f"{mine} is" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
 
 
 def test_the_command_line_refuses_before_spark_starts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

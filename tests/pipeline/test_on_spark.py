@@ -29,8 +29,10 @@ from slidewise.cli import main
 from slidewise.evaluation.events import make_events, prepare_on, read_events
 from slidewise.pipeline.cleaning import clean
 from slidewise.pipeline.events import write_events
-from slidewise.pipeline.job import Job, read_job
+from slidewise.pipeline.folders import MARK
+from slidewise.pipeline.job import PARTS, Job, read_job
 from slidewise.pipeline.layouts import DEBS2012, LineColumn, Lines
+from slidewise.pipeline.remote import claim
 from slidewise.pipeline.replay import FILES, check_replay, compare, replay
 from slidewise.pipeline.report import write_report
 from slidewise.pipeline.run import STAGES, run
@@ -189,6 +191,11 @@ def test_twice_gives_the_same_files_and_none_is_overwritten(spark: SparkSession,
     with pytest.raises(JobError, match="has results already"):
         run(job, spark)
     assert files_of(job.sink) == once
+    notes = Path(job.sink, "rows", "notes.txt")
+    notes.write_text("mine")
+    with pytest.raises(JobError, match=r"rows holds notes.txt, which no job wrote"):
+        run(job, spark, overwrite=True)
+    notes.unlink()
     again = run(job, spark, overwrite=True)
     assert files_of(job.sink) == once
     assert (again.rows_out, again.out_of_order) == (first.rows_out, first.out_of_order)
@@ -295,11 +302,27 @@ def test_what_was_there_stays_until_a_job_has_done_all(spark: SparkSession, tmp_
     assert {path.name for path in Path(job.sink).iterdir()} == {"rows", "rejected"}, "a row is in one table"
 
 
+def test_tables_beyond_this_machine_have_a_mark_beside_them(spark: SparkSession, tmp_path: Path) -> None:
+    sink = (tmp_path / "far").as_uri()
+    claim(spark, sink, PARTS, overwrite=False)
+    (tmp_path / "far" / "rows").mkdir()
+    with pytest.raises(sw.SlidewiseError, match=r"has results already \(rows\); give --overwrite"):
+        claim(spark, sink, PARTS, overwrite=False)
+    claim(spark, sink, PARTS, overwrite=True)
+    (tmp_path / "far" / MARK).write_text("[]")
+    with pytest.raises(sw.SlidewiseError, match=r"has rows, and its _slidewise.json does not say that a job wrote it"):
+        claim(spark, sink, PARTS, overwrite=True)
+
+
 def test_a_replay_finds_what_differs(spark: SparkSession, tmp_path: Path) -> None:
     write_events(tmp_path / "events.tsv", 1_500)
     job = Job(SWING, (str(tmp_path / "events.tsv"),), str(tmp_path / "out"), lines=DEBS2012, out_of_order="sort")
+    for mine in ("unfinished", "replay", "slidewise-unfinished-of-mine"):
+        Path(job.sink, mine).mkdir(parents=True)
+        Path(job.sink, mine, "notes.txt").write_text("mine")
     run(job, spark)
     before = files_of(job.sink)
+    assert sum(name.endswith("notes.txt") for name in before) == 3, "folders of the user stay"
     found = replay(job, spark)
     assert (found.rows, found.columns, found.batches) == (1_500, 3, FILES[0] + 1)
     assert files_of(job.sink) == before, "nothing is left behind"

@@ -77,6 +77,7 @@ class Store:
                 "or another --out"
             )
         note = self.raw / "settings.json"
+        self._check_owner(there)
         if there and note.exists():
             known = json.loads(note.read_text(encoding="utf-8")).get("digest")
             if known != settings.digest():
@@ -88,28 +89,40 @@ class Store:
         with whole_file(note) as file:
             file.write(json.dumps({"digest": settings.digest(), "settings": asdict(settings)}).encode())
 
+    def _check_owner(self, there: list[Path]) -> None:
+        """A run begins in a folder where nothing has the names that it will write to, unless a run wrote it."""
+        note = self.raw / "settings.json"
+        if note.exists():
+            settings_in(self.folder)
+        taken = [self.folder / name for name in ("report.html", "figures")] if not there and not note.exists() else []
+        if others := [path for path in taken if os.path.lexists(path)]:
+            raise SlidewiseError(f"{others[0]} is there, and no run wrote it; give another --out")
+
     def has(self, task: str) -> bool:
         return (self.raw / _plain(task)).is_dir()
 
     def save(self, task: str, tables: Tables, seconds: float = 0.0) -> None:
         """Write an experiment's tables, and how long it took; a run that is stopped meanwhile leaves nothing."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
         place = self.raw / _plain(task)
-        unfinished = self.raw / f".{place.name}.{secrets.token_hex(8)}"
+        unfinished = self.raw / f".{place.name}-{secrets.token_hex(6)}"  # of this run alone
         unfinished.mkdir()
-        said = {**machine(), "task": task, "seed": str(self.settings.seed), "settings": self.settings.digest()}
-        said["seconds"] = f"{seconds:.3f}"
         try:
-            for name, rows in tables.items():
-                if rows:
-                    table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
-                    parquet.write_table(table, unfinished / f"{name}.parquet", compression="zstd")
+            self._write(task, tables, seconds, unfinished)
             unfinished.rename(place)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
+
+    def _write(self, task: str, tables: Tables, seconds: float, folder: Path) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        said = {**machine(), "task": task, "seed": str(self.settings.seed), "settings": self.settings.digest()}
+        said["seconds"] = f"{seconds:.3f}"
+        for name, rows in tables.items():
+            if rows:
+                table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
+                parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
 
     def rows(self, table: str) -> Rows:
         """The rows of a table from all experiments that are done."""

@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline.demo import write_job
+from slidewise.pipeline.demo import EVENTS, JOB, RESULT, check_folder, write_job
 from slidewise.pipeline.events import write_events
-from slidewise.pipeline.job import Job, check_free, read_job
+from slidewise.pipeline.job import Job, read_job
+from slidewise.pipeline.places import check_free, place
 from slidewise.pipeline.progress import Stages
 from slidewise.pipeline.replay import check_replay, replay
 from slidewise.pipeline.report import rows_of, write_report
-from slidewise.pipeline.run import Summary, place, run
+from slidewise.pipeline.run import Summary, run
 from slidewise.pipeline.session import start
 from slidewise.spark.faults import reason
 
@@ -56,23 +57,18 @@ def demo(folder: str, file: str | None, events: int, settings: Settings, console
     """Make events, or take a file of them; write the job into the folder, and run it there."""
     console = console or Console(highlight=False)
     place_of_all = Path(folder)
-    source = place_of_all / "events.tsv" if file is None else Path(file)
+    source = place_of_all / EVENTS if file is None else Path(file)
     if file is not None and not source.is_file():
         raise SlidewiseError(f"there is no file {source}; leave it out, and events are made")
-    made = ["result", "job.toml", *(["events.tsv"] if file is None else [])]
-    there = [name for name in made if (place_of_all / name).exists()]
-    if there and not settings.overwrite:
-        raise SlidewiseError(
-            f"{place_of_all} has results already ({', '.join(there)}); give --overwrite, or another --out"
-        )
+    check_folder(place_of_all, [RESULT, JOB, *([EVENTS] if file is None else [])], settings.overwrite)
     place_of_all.mkdir(parents=True, exist_ok=True)
+    job = write_job(place_of_all, source.name if file is None else str(source.resolve()))  # first: it says whose all is
     seconds: dict[str, float] = {}
     if file is None:
         begins = perf_counter()
         with Stages(console)(MAKE):
             write_events(source, events, malformed=min(BROKEN, events // 1_000))
         seconds[MAKE] = perf_counter() - begins
-    job = write_job(place_of_all, source.name if file is None else str(source.resolve()))
     summary = _go(read_job(job), settings, console, seconds)
     console.print(f"the job        {job}")
     return summary
@@ -146,5 +142,7 @@ def _show(console: Console, job: Job, summary: Summary) -> None:
         console.print(f"rejected       {place(job, 'rejected')}", soft_wrap=True)
     if summary.out_of_order and not summary.repaired:
         console.print(f"out of order   {place(job, 'out_of_order')}", soft_wrap=True)
+    for folder in summary.leftovers:
+        console.print(f"left over      {folder}: of a run that was stopped; --overwrite removes it", soft_wrap=True)
     if job.report is not None:
         console.print(f"report         {Path(job.report, 'report.html')}, report.png", soft_wrap=True)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+from slidewise.errors import SlidewiseError
 from slidewise.folders import whole_file
+from slidewise.pipeline.places import check_report, check_tables, refusal
 
 SIGNALS = ("mf01", "mf02", "mf03")
 OPERATORS = {"change": "relative_variation", "max": "max", "mean": "mean", "stddev": "stddev"}
 WINDOWS = {"10s": "10 seconds", "1min": "1 minute", "10min": "10 minutes"}
 THRESHOLD = 0.2
+JOB, EVENTS, RESULT = "job.toml", "events.tsv", "result"
 
 HEAD = """\
 # Events of manufacturing equipment: how much three signals vary, at every event.
@@ -51,9 +55,28 @@ def job_text(name: str, source: str, sink: str) -> str:
     return head + "\n".join(lines) + "\n"
 
 
+def check_folder(folder: Path, made: list[str], overwrite: bool) -> None:
+    """Nothing that is in the folder is overwritten, unless that was asked for, and then only a demonstration's own."""
+    there = [name for name in made if os.path.lexists(folder / name)]
+    if there and not overwrite:
+        raise SlidewiseError(f"{folder} has results already ({', '.join(there)}); give --overwrite, or another --out")
+    job = folder / JOB
+    text = job.read_text(encoding="utf-8", errors="replace") if job.is_file() and not job.is_symlink() else ""
+    ours = text.startswith(HEAD.partition("\n")[0])
+    for name in there:
+        path = folder / name
+        if name == JOB and not ours:
+            raise SlidewiseError(refusal(path, "is not the job of a demonstration", "what a demonstration has written"))
+        if name == EVENTS and (path.is_symlink() or not ours or f'path = "{EVENTS}"' not in text):
+            why = f"is not of a demonstration, as far as its {JOB} says"
+            raise SlidewiseError(refusal(path, why, "what a demonstration has written"))
+    check_tables(folder / RESULT, overwrite)
+    check_report(folder / RESULT, overwrite)
+
+
 def write_job(folder: Path, source: str) -> Path:
     """The job's file in the folder, whose results go there too."""
-    path = folder / "job.toml"
+    path = folder / JOB
     with whole_file(path) as file:
-        file.write(job_text("job.toml", source, "result").encode())
+        file.write(job_text(JOB, source, RESULT).encode())
     return path

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from slidewise.definition import check_names
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.layouts import LAYOUTS, TYPES, LineColumn, Lines
-from slidewise.pipeline.toml import JobError, Written
+from slidewise.pipeline.toml import Written
 from slidewise.pipeline.trust import check_settings, listed_modules, resolve
 from slidewise.sliding import Sliding
 from slidewise.spark.plan import PARALLEL
@@ -115,6 +116,8 @@ def _options(written: Written, definition: Sliding) -> dict[str, Any]:
 
 def _at(folder: Path, path: str) -> str:
     """A path of the job: one without a scheme is relative to the job's folder."""
+    if path.startswith("file:/"):
+        path = unquote(urlsplit(path).path)
     return path if "://" in path else str(folder / path)
 
 
@@ -262,14 +265,3 @@ def _check_sink(written: Written, job: Job) -> None:
         inside = any(source.is_relative_to(sink / part) for part in PARTS)
         if "://" not in path and (inside or sink.is_relative_to(source)):
             written.fail(("sink", "path"), f"{job.sink} and the source {path} are one place; write somewhere else")
-
-
-def check_free(job: Job, overwrite: bool) -> None:
-    """Nothing that is there is overwritten, unless that was asked for."""
-    if overwrite or "://" in job.sink:
-        return
-    there = [part for part in PARTS if Path(job.sink, part).exists()]
-    if there:
-        raise JobError(f"{job.sink} has results already ({', '.join(there)}); give --overwrite, or another sink")
-    if Path(job.sink).is_file():
-        raise JobError(f"the sink {job.sink} is a file; name a folder")

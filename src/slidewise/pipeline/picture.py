@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
-from slidewise.folders import whole_file
 from slidewise.pipeline.job import Job
 from slidewise.pipeline.points import CHANGE, LEVEL, SPREAD, Points, of_signal, signals_of
 
@@ -14,8 +13,8 @@ STYLES = {"max": ":", "min": ":"}
 PANELS = ((LEVEL, "signal"), (SPREAD, "standard deviation"), (CHANGE, "relative variation"))
 
 
-def draw(path: Path, job: Job, points: Points) -> None:
-    """Write the picture as PNG."""
+def draw(job: Job, points: Points) -> bytes:
+    """The picture as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
@@ -43,8 +42,9 @@ def draw(path: Path, job: Job, points: Points) -> None:
             bottom.xaxis.set_major_locator(locator)
             bottom.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     _legend(figure, windows, job, points)
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", metadata={"Software": None})
+    out = BytesIO()
+    figure.savefig(out, metadata={"Software": None})
+    return out.getvalue()
 
 
 def _windows(job: Job, signals: list[str]) -> dict[str, str]:

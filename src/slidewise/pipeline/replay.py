@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,14 +11,15 @@ from time import perf_counter
 from typing import Any
 
 from slidewise.errors import SlidewiseError
+from slidewise.pipeline.folders import RunFolder
 from slidewise.pipeline.job import ROW, Job
-from slidewise.pipeline.run import in_one_order, place
+from slidewise.pipeline.places import place
+from slidewise.pipeline.run import in_one_order
 from slidewise.spark.slices import quoted
 
 FILES = (2, 16)  # at least and at most, of so many rows:
 ROWS = 50_000
 DELAY = 10  # seconds by which rows may come late; they do, each by its own part of it
-FOLDER = "replay"
 _STORE = "spark.sql.streaming.stateStore"
 SETTINGS = {
     f"{_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
@@ -68,18 +68,21 @@ def replay(job: Job, spark: Any) -> Replay:
     count = rows.count()
     if not count:
         return Replay(0, len(job.definition.columns), 0, 0.0)
-    folder = Path(job.sink, FOLDER)
-    shutil.rmtree(folder, ignore_errors=True)
     answers = [name for name in rows.columns if name in job.definition.columns]
     events = rows.drop(*answers)
-    _write_events(job, events, min(max(count // ROWS, FILES[0]), FILES[1]), folder / "in")
-    begins = perf_counter()
-    with _settings(spark, {**SETTINGS, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}):
-        batches = _stream(job, spark, events.schema, folder)
-    took = perf_counter() - begins
-    found = spark.read.parquet(str(folder / "out"))
-    compare(rows, count, found, answers, folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
+    with RunFolder(Path(job.sink), "replay") as folder:
+        _write_events(job, events, min(max(count // ROWS, FILES[0]), FILES[1]), folder.path / "in")
+        begins = perf_counter()
+        with _settings(spark, settings):
+            batches = _stream(job, spark, events.schema, folder.path)
+        took = perf_counter() - begins
+        found = spark.read.parquet(str(folder.path / "out"))
+        try:
+            compare(rows, count, found, answers, folder.path)
+        except SlidewiseError:
+            folder.keep = True
+            raise
     return Replay(count, len(answers), batches, took)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from slidewise.folders import whole_file
 from slidewise.pipeline.job import Job
 from slidewise.pipeline.picture import draw, window_of
+from slidewise.pipeline.places import PAGE, PICTURE, TITLE, place
 from slidewise.pipeline.points import Points, points_of
-from slidewise.pipeline.run import Summary, place
+from slidewise.pipeline.run import Summary
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
@@ -31,10 +32,12 @@ def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     reader = spark.read.format(job.sink_format).options(**job.sink_options)
     points = points_of(reader.load(place(job, "rows")), job)
-    picture, page = folder / "report.png", folder / "report.html"
-    draw(picture, job, points)
-    with whole_file(page) as file:
-        file.write(html_of(job, summary, points, picture.read_bytes()).encode())
+    page, picture = folder / PAGE, folder / PICTURE
+    drawn = draw(job, points)
+    with whole_file(page) as file:  # first: it says whose both are
+        file.write(html_of(job, summary, points, drawn).encode())
+    with whole_file(picture) as file:
+        file.write(drawn)
     return page, picture
 
 
@@ -44,7 +47,7 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
     span = " to ".join(map(_shown, points.span)) or "no rows"
     parts = [
         "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8"><title>Slidewise report</title>',
+        '<html lang="en"><head><meta charset="utf-8">' + TITLE,
         f"<style>{STYLE}</style></head><body>",
         f'<h1>Slidewise report</h1><p class="sub">{escape(source)}<br>{escape(span)}</p>',
         f'<img alt="The signals and their windows" src="data:image/png;base64,{b64encode(picture).decode()}">',

@@ -13,7 +13,10 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.cleaning import Cleaned, clean
-from slidewise.pipeline.job import PARTS, ROW, Job, check_free
+from slidewise.pipeline.folders import RunFolder, leftovers, mark_table, put
+from slidewise.pipeline.job import PARTS, ROW, Job
+from slidewise.pipeline.places import check_free, place
+from slidewise.pipeline.remote import claim
 from slidewise.sliding import Sliding
 
 Watch = Callable[[str], AbstractContextManager[Any]]
@@ -30,6 +33,7 @@ class Summary:
     rows_out: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     replayed: str = ""
+    leftovers: list[str] = field(default_factory=list)  # folders that runs which were killed have left
 
     @property
     def dropped(self) -> int:
@@ -49,7 +53,7 @@ def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = Non
     """Run the job on this Spark session; `watch` is entered with the name of each stage."""
     check_free(job, overwrite)
     watch = watch or (lambda _stage: nullcontext())
-    done = Summary(repaired=job.out_of_order == "sort")
+    done = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
@@ -62,7 +66,7 @@ def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = Non
         cleaned = clean(spark, job)
     try:
         done.rows_in, done.rejected, done.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
-        with _unfinished(job) as there:
+        with _unfinished(job, spark, overwrite) as there:
             with stage(COMPUTE):
                 answers = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
                 _write(there, answers, "rows", overwrite)
@@ -84,24 +88,29 @@ def _check_counts(done: Summary) -> None:
 
 
 @contextmanager
-def _unfinished(job: Job) -> Iterator[Job]:
-    """The job with a sink beside its own, whose tables take the place of older ones once all are there.
+def _unfinished(job: Job, spark: Any, overwrite: bool) -> Iterator[Job]:
+    """The job with a sink within its own, whose tables take the place of older ones once all are there.
 
     A job that fails, or is stopped, leaves what was there. Only a local folder can be moved so.
     """
     if "://" in job.sink:
+        claim(spark, job.sink, PARTS, overwrite)
         yield job
         return
-    folder = Path(job.sink, "unfinished")
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        yield replace(job, sink=str(folder))
-        for part in PARTS:
-            shutil.rmtree(Path(job.sink, part), ignore_errors=True)
-            if (folder / part).exists():
-                (folder / part).rename(Path(job.sink, part))
-    finally:
+    with RunFolder(Path(job.sink), "unfinished") as folder:
+        yield replace(job, sink=str(folder.path))
+        check_free(job, overwrite)  # once more: what was free in the beginning may not be now
+        put(folder.path, {part: Path(place(job, part)) for part in PARTS})
+
+
+def _remove_leftovers(job: Job, overwrite: bool) -> list[str]:
+    """Name what runs that were killed have left in the sink's folder; with `overwrite`, remove it."""
+    if "://" in job.sink:
+        return []
+    found = leftovers(Path(job.sink))
+    for folder in found if overwrite else ():
         shutil.rmtree(folder, ignore_errors=True)
+    return [str(folder) for folder in found if folder.exists()]
 
 
 def in_one_order(definition: Sliding) -> Sliding:
@@ -119,11 +128,6 @@ def _write_side_tables(job: Job, cleaned: Cleaned, overwrite: bool) -> None:
         _write(job, cleaned.out_of_order, "out_of_order", overwrite)
 
 
-def place(job: Job, part: str) -> str:
-    """Where a part of the results is."""
-    return f"{job.sink.rstrip('/')}/{part}"
-
-
 def _read(spark: Any, job: Job, part: str) -> Any:
     reader = spark.read.format(job.sink_format).options(**job.sink_options)
     return reader.load(place(job, part))
@@ -132,7 +136,9 @@ def _read(spark: Any, job: Job, part: str) -> Any:
 def _write(job: Job, df: Any, part: str, overwrite: bool) -> None:
     writer = df.write.mode("overwrite" if overwrite else "errorifexists").format(job.sink_format)
     writer.options(**job.sink_options).save(place(job, part))
-    _name_plainly(Path(place(job, part)))
+    if "://" not in job.sink:
+        _name_plainly(Path(place(job, part)))
+        mark_table(Path(place(job, part)))
 
 
 _NAME = re.compile(r"^(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:[-.]c000)?(.*)$")
@@ -140,8 +146,6 @@ _NAME = re.compile(r"^(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:[
 
 def _name_plainly(folder: Path) -> None:
     """Local files get names without the run's own random part: the same job gives the same files."""
-    if not folder.is_dir():
-        return
     for file in list(folder.rglob("part-*")):
         found = _NAME.match(file.name)
         if found:
