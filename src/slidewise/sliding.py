@@ -109,11 +109,17 @@ class Sliding(Definition):
                 )
         return BeatLive(self, late=late, answered=answered)
 
-    def restore(self, blob: bytes, *, answered: Callable[[dict[str, Any]], Any] | None = None) -> Live:
-        """The live definition whose `snapshot` these bytes are."""
+    def restore(
+        self, blob: bytes, *, answered: Callable[[dict[str, Any]], Any] | None = None, key: bytes | None = None
+    ) -> Live:
+        """The live definition whose `snapshot` these bytes are; `key` is the one that it was made with, if any.
+
+        A SnapshotError says what does not fit. Without a key, bytes that somebody forged are read safely, and may
+        still hold other states than yours.
+        """
         from slidewise.live.snapshot import restore
 
-        return restore(self, blob, answered)
+        return restore(self, blob, answered, key)
 
     def explain(self, table: Any = None, *, rate: float | None = None, **options: Any) -> Explanation:
         """For each column: what runs and why, the bound on calls per event, and the state per key.

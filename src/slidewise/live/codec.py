@@ -5,6 +5,9 @@ be packed: all int64, all float64, or tuples of one length, column by column. No
 
 Moments and durations are whole microseconds, as Python has them; those of pandas that are finer have letters of their
 own, in nanoseconds. Snapshots before version 5 know neither such durations (`E`) nor times of day (`o`).
+
+Bytes may come from anybody, so reading takes time and memory in proportion to them: an integer of more than 64 bits
+has its length before it, and values lie in one another at most `DEEPEST` levels deep.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from typing import Any
 _DOUBLE = struct.Struct("<d")
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+_LONGEST = 10  # bytes of an integer of up to 64 bits, seven in each
+DEEPEST = 300  # lists in lists in lists; Python itself ends at some 1,000
 FINER_TIMES = 5  # the first version of snapshots with durations in nanoseconds and times of day
 
 
@@ -32,6 +37,7 @@ class Writer:
     def __init__(self) -> None:
         self.data = bytearray()
         self.version = 1
+        self._depth = 0
 
     def size(self, number: int) -> None:
         """A number from 0 on."""
@@ -70,10 +76,18 @@ class Writer:
         elif kind is tuple or kind is list:
             put += b"t" if kind is tuple else b"l"
             self.size(len(value))
+            self._inside(value)
             for item in value:
                 self.value(item)
+            self._depth -= 1
         else:
             self._other(value)
+
+    def _inside(self, value: Any) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            self._depth = 0
+            raise NotPlainError(f"a {type(value).__name__} in more than {DEEPEST} others")
 
     def _counted(self, letter: bytes, content: bytes) -> None:
         self.data += letter
@@ -84,9 +98,11 @@ class Writer:
         if isinstance(value, dict):
             self.data += b"m"
             self.size(len(value))
+            self._inside(value)
             for name, item in value.items():
                 self.value(name)
                 self.value(item)
+            self._depth -= 1
         elif getattr(value, "nanosecond", 0):  # pandas' Timestamp
             self.data += b"n"
             self.integer(value.as_unit("ns").value)
@@ -127,8 +143,10 @@ class Writer:
         elif kinds == {tuple} and len({*map(len, values)}) == 1 and len(values[0]):
             self.data += b"C"
             self.size(len(values[0]))
+            self._inside(values)
             for column in zip(*values, strict=True):
                 self.row(column)
+            self._depth -= 1
         else:
             self.data += b"V"
             self.size(len(values))
@@ -150,6 +168,7 @@ class Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._depth = 0
 
     def _take(self, count: int) -> bytes:
         found = self._data[self._at : self._at + count]
@@ -160,12 +179,27 @@ class Reader:
 
     def _number(self, signed: bool) -> int:
         number = shift = 0
-        while True:
-            byte = self._take(1)[0]
+        for byte in self._data[self._at : self._at + _LONGEST]:
+            self._at += 1
             number |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 return number - (1 << shift) if signed and byte & 0x40 else number
+        raise ValueError("a number does not end" if shift == 7 * _LONGEST else "the bytes end too early")
+
+    def _items(self) -> range:
+        """As many numbers as there are items of what begins here; each takes a byte or more."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ValueError(f"values lie in one another more than {DEEPEST} deep")
+        return range(self.most())
+
+    def most(self) -> int:
+        """A number of things of which each takes a byte or more, so that it is no more than the bytes that are left."""
+        number = self.size()
+        if number > len(self._data) - self._at:
+            raise ValueError(f"{number} values cannot be in {len(self._data) - self._at} bytes")
+        return number
 
     def size(self) -> int:
         return self._number(signed=False)
@@ -190,12 +224,14 @@ class Reader:
                 return self._take(self.size()).decode("utf-8", "surrogatepass")
             case b"b":
                 return self._take(self.size())
-            case b"t":
-                return tuple([self.value() for _ in range(self.size())])
-            case b"l":
-                return [self.value() for _ in range(self.size())]
+            case b"t" | b"l":
+                items = [self.value() for _ in self._items()]
+                self._depth -= 1
+                return tuple(items) if letter == b"t" else items
             case b"m":
-                return {self.value(): self.value() for _ in range(self.size())}
+                named = {self.value(): self.value() for _ in self._items()}
+                self._depth -= 1
+                return named
             case b"n":
                 import pandas as pd
 
@@ -223,9 +259,11 @@ class Reader:
     def row(self) -> list[Any]:
         letter = self._take(1)
         if letter == b"V":
-            return [self.value() for _ in range(self.size())]
+            return [self.value() for _ in range(self.most())]
         if letter == b"C":
-            return list(zip(*[self.row() for _ in range(self.size())], strict=True))
+            columns = [self.row() for _ in self._items()]
+            self._depth -= 1
+            return list(zip(*columns, strict=True))
         if letter not in b"DQ":
             raise ValueError(f"no row begins with {letter!r}")
         packed = array("d" if letter == b"D" else "q")

@@ -269,11 +269,14 @@ class Live:
         waiting = 0 if self.waiting is None else len(self.waiting)
         return Stats(self.events, self.answers, self.dropped, waiting, self.failed, len(self.tracks))
 
-    def snapshot(self) -> bytes:
-        """All state as bytes: versioned, checksummed, and bound to the definition. `definition.restore` reads them."""
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """All state as bytes: versioned, checksummed, and bound to the definition. `definition.restore` reads them.
+
+        With a `key` of 16 to 64 bytes, only who has it can make or change them: for state that others can write to.
+        """
         from slidewise.live.snapshot import snapshot
 
-        return snapshot(self)
+        return snapshot(self, key)
 
     def __len__(self) -> int:
         """The number of keys."""

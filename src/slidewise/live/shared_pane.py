@@ -156,9 +156,17 @@ class Shared:
     def restore(self) -> None:
         """Become what panes have read from a snapshot."""
         read = [pane.restored for pane in self.panes if pane.restored is not None]
-        if len(read) != len(self.panes):
+        if read and len(read) != len(self.panes):
+            raise ValueError("of windows that share rows, some have them in arrays, and some have not")
+        sizes = [len(pane.frozen[0]) for pane in self.panes] if not read else [len(rows) for rows, _ in read]
+        if sizes != sorted(sizes):
+            raise ValueError(f"of windows that share rows, longer ones have fewer: {sizes}")
+        if not read:
             return
-        self.fill(read[-1][0], [len(rows) for rows, _ in read])
+        longest = read[-1][0]
+        if any(rows and (rows[0][0], rows[-1]) != (longest[-len(rows)][0], longest[-1]) for rows, _ in read):
+            raise ValueError("windows that share rows do not hold the same ones")
+        self.fill(longest, sizes)
         for _, partials in read:
             for operator, (lengths, states) in partials.items():
                 self._load(operator, lengths, states)
@@ -167,7 +175,7 @@ class Shared:
 
     def _load(self, operator: int, lengths: list[int], states: list[Any]) -> None:
         at, count = self.starts[self.sharing.asks[operator][-1].window], len(self.rows)
-        sound = len(lengths) == len(states) == count - at
+        sound = len(lengths) == len(states) == count - at and all(type(length) is int for length in lengths)
         if not sound or any(not 0 < length <= count - p for p, length in enumerate(lengths, at)):
             raise ValueError(f"{count - at} rows cannot have partials of {lengths} rows")
         self.stops[operator][at:] = [p + length for p, length in enumerate(lengths, at)]

@@ -106,6 +106,7 @@ def make_naive_bayes(smoothing: float = 1.0) -> Operator:
         decode=_decode,
         parameters={"smoothing": float(smoothing)},
         make=make_naive_bayes,
+        is_state=_is_tally,
         builtin=True,
     )
 
@@ -220,6 +221,16 @@ def _order(value: Any) -> tuple[int, Any]:
 
 def _encode(tally: Tally) -> tuple[tuple[Any, int], ...]:
     return tuple(sorted(tally.items(), key=lambda item: _order(item[0])))
+
+
+def _is_tally(state: Any) -> bool:
+    """Whether all keys are labels, or values by label and feature."""
+    return isinstance(state, Tally) and all(
+        isinstance(key, tuple)
+        and (len(key) == 1 or (len(key) == 3 and type(key[1]) is int and key[1] >= 0))
+        and all(isinstance(part, bool | int | str) for part in key)
+        for key, _ in state.items()
+    )
 
 
 def _decode(pairs: tuple[tuple[Any, int], ...]) -> Tally:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from slidewise.errors import InputError
+from slidewise.operators import layouts
 from slidewise.operators.equality import same
 from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
@@ -35,6 +36,7 @@ count_distinct = Operator(
     state="the set of values: it grows with them",
     encode=lambda state: tuple(sorted(state, key=lambda value: (type(value).__name__, repr(value)))),
     decode=lambda values: frozenset(math.nan if value != value else value for value in values),
+    is_state=layouts.is_a(frozenset),
     builtin=True,
 )
 
@@ -98,5 +100,6 @@ collect = Operator(
     state="a rope of all values",
     encode=tuple,
     decode=lambda values: Rope.of(*values),
+    is_state=layouts.is_a(Rope),
     builtin=True,
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from slidewise.errors import InputError, SumOverflowError
+from slidewise.operators import layouts
 from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
 
@@ -90,6 +91,7 @@ def _argument(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
         inputs=("x", "y"),
         output="as x",
         state="the row's y and x",
+        is_state=layouts.or_none(layouts.fields(layouts.anything, layouts.anything)),
         builtin=True,
     )
 
@@ -115,6 +117,7 @@ def _counted(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
         commutative=True,
         output="int64",
         state="the value and a count",
+        is_state=layouts.or_none(layouts.fields(layouts.anything, layouts.count)),
         builtin=True,
     )
 
@@ -177,6 +180,7 @@ value_range = Operator(
     commutative=True,
     output="as the input",
     state="the least and the greatest value",
+    is_state=layouts.or_none(layouts.fields(layouts.number, layouts.number)),
     builtin=True,
 )
 
@@ -189,6 +193,7 @@ relative_variation = Operator(
     commutative=True,
     output="float64, null where the greatest value is 0",
     state="the least and the greatest value",
+    is_state=layouts.or_none(layouts.fields(layouts.number, layouts.number)),
     builtin=True,
 )
 
@@ -217,5 +222,6 @@ m4 = Operator(
     state="four values",
     encode=lambda state: state if state is None else tuple(state),
     decode=lambda values: values if values is None else M4(*values),
+    is_state=layouts.or_none(layouts.fields(*[layouts.anything] * 4)),
     builtin=True,
 )

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from itertools import pairwise
 from typing import Any
 
 from slidewise.errors import SlidewiseError
+from slidewise.operators import layouts
 from slidewise.operators.hashing import plain
 from slidewise.operators.inputs import number
 
@@ -97,6 +99,18 @@ def _changed(state: State, at: int, by: int) -> State:
         return (*state[:i], (at, by), *state[i:])
     count = state[i][1] + by
     return (*state[:i], (at, count), *state[i + 1 :]) if count else (*state[:i], *state[i + 1 :])
+
+
+def is_state(parts: int, value: Any) -> bool:
+    """Whether a value that was stored is counts of buckets, in order."""
+    if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        return False
+    most = bucket(math.nextafter(math.inf, 0.0), parts)
+    sound = all(
+        type(at) is int and (abs(at) <= most or at in (INFINITE, -INFINITE, NAN)) and layouts.count(count) and count > 0
+        for at, count in value
+    )
+    return sound and all(a[0] < b[0] for a, b in pairwise(value))
 
 
 def lower(q: float, parts: int, state: State) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slidewise.operators import layouts
 from slidewise.operators.inputs import truth
 from slidewise.operators.operator import Operator
 
@@ -14,6 +15,7 @@ bool_and = Operator(
     selective=True,
     output="bool",
     state="a bool",
+    is_state=layouts.truth,
     builtin=True,
 )
 
@@ -26,5 +28,6 @@ bool_or = Operator(
     selective=True,
     output="bool",
     state="a bool",
+    is_state=layouts.truth,
     builtin=True,
 )

@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from slidewise.operators import double_double as dd
+from slidewise.operators import layouts
 from slidewise.operators.double_double import ZERO, DoubleDouble, add, multiply
 from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
@@ -129,6 +130,7 @@ variance = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: Moments(*values),
+    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 3),
     builtin=True,
 )
 
@@ -143,6 +145,7 @@ stddev = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: Moments(*values),
+    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 3),
     builtin=True,
 )
 
@@ -186,6 +189,7 @@ covariance = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: JointMoments(*values),
+    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 7),
     builtin=True,
 )
 
@@ -201,5 +205,6 @@ correlation = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: JointMoments(*values),
+    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 7),
     builtin=True,
 )

@@ -35,6 +35,7 @@ class Operator:
     How its state is stored
         `encode` and `decode` turn a state into plain values (numbers, bools, text, bytes, None and tuples of
         them) and back; without them the state must be plain already. `version` goes up when the state changes.
+        `is_state` says whether a value that was stored can be a state, where that is known.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Operator:
     encode: Callable[[Any], Any] | None = None
     decode: Callable[[Any], Any] | None = None
     version: int = 1
+    is_state: Callable[[Any], bool] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     make: Callable[..., Operator] | None = None
     builtin: bool = False

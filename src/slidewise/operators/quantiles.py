@@ -66,6 +66,7 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         state="all values in order: it grows with the window",
         encode=tuple,
         decode=Ordered.of,
+        is_state=partial(_is_ordered, interpolation in COMPUTED),
         parameters={"q": q, "interpolation": interpolation},
         make=make_quantile,
         builtin=True,
@@ -87,6 +88,7 @@ def _approximate(q: float, interpolation: str, share: float) -> Operator:
         output="float64",
         state="counts of the buckets in use: those of the values' spread, however many values there are",
         error="within a share `approximate` of the value of rank (n - 1) q, rounded down",
+        is_state=partial(log_buckets.is_state, parts),
         parameters={"q": q, "approximate": float(share)},
         make=make_quantile,
         builtin=True,
@@ -118,6 +120,11 @@ def ordered_value(name: str, computed: bool, x: Any) -> Any:
     except TypeError as error:
         raise InputError(f"{name} takes values that have an order, not {x!r} ({type(x).__name__})") from error
     return value
+
+
+def _is_ordered(computed: bool, state: Any) -> bool:
+    """Whether all values are numbers, where answers are computed from them."""
+    return isinstance(state, Ordered) and (not computed or all(type(value) in (int, float) for value in state))
 
 
 def _lower(q: float, interpolation: str, state: Ordered) -> Any:
@@ -168,6 +175,7 @@ median = Operator(
     state="all values in order: it grows with the window",
     encode=tuple,
     decode=Ordered.of,
+    is_state=partial(_is_ordered, True),
     builtin=True,
 )
 

@@ -10,6 +10,7 @@ from struct import unpack
 from typing import Any
 
 from slidewise.errors import SlidewiseError
+from slidewise.operators import layouts
 from slidewise.operators.hashing import MASK, hash64
 from slidewise.operators.operator import Operator
 
@@ -48,6 +49,7 @@ def make_bloom(bits: int = 4096, hashes: int = 4, probe: Any = None) -> Operator
         error="no false negatives; false positives (1 - e^(-hashes n / bits))^hashes",
         parameters={"bits": bits, "hashes": hashes} | ({} if probe is None else {"probe": probe}),
         make=make_bloom,
+        is_state=layouts.bits(bits),
         builtin=True,
     )
 
@@ -127,6 +129,7 @@ def make_countmin(width: int = 1024, depth: int = 4) -> Operator:
         error="never too low; too high by at most e / width of the rows with probability 1 - e^-depth",
         parameters={"width": width, "depth": depth},
         make=make_countmin,
+        is_state=layouts.bits(width * depth * _LANE),
         builtin=True,
     )
 
@@ -194,6 +197,7 @@ def make_hyperloglog(p: int = 12) -> Operator:
         error="standard error 1.04 / sqrt(2^p)",
         parameters={"p": p},
         make=make_hyperloglog,
+        is_state=layouts.registers(1 << p, 65 - p),
         builtin=True,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from slidewise.errors import SumOverflowError
 from slidewise.operators import double_double as dd
+from slidewise.operators import layouts
 from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
 
@@ -50,6 +51,7 @@ sum_ = Operator(
     output="int64 or float64, as the input",
     state="an integer, or a double-double",
     error="exact for integers; floats correctly rounded (106 bits)",
+    is_state=layouts.either(layouts.whole, layouts.double_double),
     builtin=True,
 )
 
@@ -63,6 +65,7 @@ count = Operator(
     inputs=("x?",),
     output="int64",
     state="an integer",
+    is_state=layouts.count,
     builtin=True,
 )
 
@@ -91,6 +94,7 @@ mean = Operator(
     output="float64",
     state="a double-double and a count",
     error="correctly rounded (106 bits)",
+    is_state=layouts.fields(layouts.real, layouts.real, layouts.count),
     builtin=True,
 )
 
@@ -118,6 +122,7 @@ geomean = Operator(
     output="float64",
     state="a double-double sum of logarithms and a count",
     error="rounding of the logarithm of each value",
+    is_state=layouts.fields(layouts.real, layouts.real, layouts.count),
     builtin=True,
 )
 
@@ -157,5 +162,6 @@ product = Operator(
     output="float64",
     state="a double-double and an exponent",
     error="106 bits; no overflow on the way",
+    is_state=layouts.fields(layouts.real, layouts.real, layouts.exponent),
     builtin=True,
 )

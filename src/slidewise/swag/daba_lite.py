@@ -274,7 +274,9 @@ class DabaLite(Swag):
     def _load(self, numbers: list[int], states: list[Any]) -> None:
         L, R, A, B, E = numbers
         *slots, aggRA, aggB = states
-        if not 0 <= L <= R <= A <= B <= E == len(slots):
+        pointers = Pointers(0, L, R, A, B, E)
+        whole = all(type(pointer) is int for pointer in numbers)
+        if not whole or not pointers.ordered() or not pointers.balanced() or len(slots) != E:
             raise ValueError(f"no DABA Lite has the pointers {numbers} over {len(slots)} rows")
         self._before = self._log = None
         self.clear()

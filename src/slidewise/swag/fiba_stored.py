@@ -25,9 +25,9 @@ def shape_of(tree: Spines) -> list[int]:
 def rebuild(tree: Spines, shape: Sequence[int], times: Sequence[Any], states: Sequence[Any]) -> None:
     """Become the tree of this shape with these rows in order; ValueError where there is none."""
     root, *counts = shape
-    most = 2 * tree.min_arity - 1
-    fits = len(times) == len(states) == sum(counts) and all(0 <= count <= most for count in counts)
-    if not fits or not 0 <= root < 64 or (states and 0 in counts) or not counts:
+    least, most = tree.min_arity - 1, 2 * tree.min_arity - 1
+    fits = len(times) == len(states) == sum(counts) and all(least <= count <= most for count in counts[1:])
+    if not fits or not 0 <= root < 64 or not counts or not bool(states) <= counts[0] <= most or (root and not states):
         raise ValueError(f"no FiBA has nodes of {shape} rows for {len(times)} times and {len(states)} states")
     nodes, rows = iter(counts), iter(zip(times, states, strict=True))
 

@@ -150,7 +150,9 @@ class OrderStatistics(Swag):
     def _dump(self) -> tuple[list[int], list[Any]]:
         return [], [Ordered.of(() if row is None else (row,)) for row in self._rows]
 
-    def _load(self, _numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[Any]) -> None:
+        if numbers or any(len(state) > 1 for state in states):
+            raise ValueError(f"no OrderStatistics has the numbers {numbers} and several values for a row")
         self._log = None
         self.clear()
         for state in states:
@@ -226,8 +228,10 @@ class Beside(OrderStatistics):
     def _dump(self) -> tuple[list[int], list[Any]]:
         return [], []
 
-    def _load(self, _numbers: list[int], _states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[Any]) -> None:
         """Nothing to do."""
+        if numbers or states:
+            raise ValueError("a quantile that shares its values has none of its own")
 
     def stored(self) -> int:
         return 0

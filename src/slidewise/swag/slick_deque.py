@@ -117,6 +117,13 @@ class SlickDeque(Swag):
     def _load(self, numbers: list[int], states: list[Any]) -> None:
         self._log = None
         size, *positions = numbers
+        whole = all(type(number) is int for number in numbers)
+        if (
+            not whole
+            or not all(a < b for a, b in itertools.pairwise([-1, *positions]))
+            or [*positions, -1][-1 - bool(size)] != size - 1
+        ):
+            raise ValueError(f"no SlickDeque of {size} rows has candidates at {positions}")
         self._start, self._stop = 0, size
         self._candidates = deque(zip(positions, states, strict=True))
 

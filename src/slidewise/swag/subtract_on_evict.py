@@ -108,9 +108,11 @@ class SubtractOnEvict(Swag):
         return [], [*self._values, self._total]
 
     def _load(self, numbers: list[int], states: list[Any]) -> None:
+        *values, total = states
+        if numbers or (self._exact is not None and not all(map(self._exact, states))):
+            raise ValueError(f"no SubtractOnEvict has the numbers {numbers} and states that cannot be taken out again")
+        self._values, self._total = deque(values), total
         self._before = self._log = None
-        *values, self._total = states
-        self._values = deque(values)
 
     def stored(self) -> int:
         return len(self) + 1

@@ -1,0 +1,83 @@
+"""Layouts of states, as tests of a value that was stored: whether it is what an operator has as its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+IsState = Callable[[Any], bool]
+
+
+def whole(value: Any) -> bool:
+    """An integer, of any size."""
+    return type(value) is int
+
+
+def count(value: Any) -> bool:
+    """A number of rows."""
+    return type(value) is int and 0 <= value < 2**63
+
+
+def exponent(value: Any) -> bool:
+    return type(value) is int and -(2**62) < value < 2**62
+
+
+def real(value: Any) -> bool:
+    return type(value) is float
+
+
+def number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def truth(value: Any) -> bool:
+    return type(value) is bool
+
+
+def anything(value: Any) -> bool:
+    """A value of a row, which may be of any kind but null."""
+    return value is not None
+
+
+def fields(*layouts: IsState) -> IsState:
+    """A tuple of these, named or not.
+
+    >>> fields(real, count)((0.5, 3)), fields(real, count)((0.5, -3)), fields(real, count)((0.5,))
+    (True, False, False)
+    """
+
+    def is_state(value: Any) -> bool:
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(layouts)
+            and all(layout(part) for layout, part in zip(layouts, value, strict=True))
+        )
+
+    return is_state
+
+
+def or_none(layout: IsState) -> IsState:
+    """That, or the state of no rows where that is None."""
+    return lambda value: value is None or layout(value)
+
+
+double_double = fields(real, real)
+
+
+def either(one: IsState, other: IsState) -> IsState:
+    return lambda value: one(value) or other(value)
+
+
+def bits(most: int) -> IsState:
+    """An integer from 0 on of so many bits."""
+    return lambda value: type(value) is int and value >= 0 and value.bit_length() <= most
+
+
+def registers(size: int, most: int) -> IsState:
+    """So many bytes, none above another."""
+    return lambda value: type(value) is bytes and len(value) == size and max(value) <= most
+
+
+def is_a(kind: type) -> IsState:
+    """What `decode` made, which has its own form."""
+    return lambda value: isinstance(value, kind)
