@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slidewise.errors import EmptyWindowError, InputError, OperatorFailedError, SlidewiseError, SumOverflowError
-from slidewise.kernels.compiled_inputs import read_column, read_number
+from slidewise.kernels.compiled_inputs import TYPES, read_column, read_number
 from slidewise.kernels.compiled_source import Steps
 from slidewise.kernels.layouts import Layout
 from slidewise.operators.operator import Operator
@@ -168,12 +168,25 @@ class Compiled:
 
     def _run(self, function: str, arguments: Iterable[Any] = ()) -> Any:
         try:
-            return self._program.functions[function](*self._state, *self._arrays, *arguments)
+            return self._program.functions[function](*self._typed_state(), *self._arrays, *arguments)
         except Exception as error:
             name = self.operator.name
             if self.operator.builtin and isinstance(error, OverflowError):
                 raise SumOverflowError(f"{name}: {error}; use floats or larger units instead") from None
             raise OperatorFailedError(f"operator {name!r} raised {error!r} while it ran compiled") from error
+
+    def _typed_state(self) -> tuple[Any, ...]:
+        """The pointers, and the partials of the types that compiled code knows, which Python's numbers do not tell."""
+        steps, layout, _ = self._program
+        if not steps.partials or all(field in TYPES for field in layout.fields):
+            return self._state
+        kinds = [np.dtype(field).type for field in layout.fields]
+        first = len(steps.pointers)
+        partials = [
+            kinds[0](partial) if layout.scalar else tuple(kind(x) for kind, x in zip(kinds, partial, strict=True))
+            for partial in self._state[first:]
+        ]
+        return (*self._state[:first], *partials)
 
     def _loop(self, function: str, arguments: Iterable[Any]) -> tuple[Any, ...]:
         try:

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-import numba
+from slidewise.kernels.checked import checked_jit
 
 T = TypeVar("T")
 _MOST_KEPT = 512
@@ -50,7 +50,7 @@ def _compiled(reached: Any) -> Any:
     if reached[0] != "function":
         name = reached[-1].value if reached[0] == "held" else reached[-1]
         raise TypeError(f"{name} is no Python function; write lambda x: {name}(x), say")
-    return numba.njit(nogil=True)(built)
+    return checked_jit(built)
 
 
 def _built(said: Any, inside: tuple[Any, ...]) -> Any:

@@ -45,7 +45,8 @@ def infer(lift: Any, combine: Any, lower: Any, dtypes: tuple[str, ...]) -> Infer
         if isinstance(answer, types.BaseTuple):
             raise TypingError("lower answers a tuple or None; a kernel takes None for single answers only")
     outputs, single = _fields(answer, "the answer of lower")
-    return Inferred(lift, combine, lower, Layout(_names(fields), _names(outputs), scalar, single, optional, array))
+    answers = _names([_widened(output) for output in outputs])
+    return Inferred(lift, combine, lower, Layout(_names(fields), answers, scalar, single, optional, array))
 
 
 _ONE: dict[str, Any] = {"float64": 1.0, "int64": 1, "bool": True}
@@ -70,25 +71,28 @@ def _unified(a: Any, b: Any) -> Any:
         return a
     if isinstance(a, types.BaseTuple) and isinstance(b, types.BaseTuple) and len(a) == len(b):
         return types.Tuple([_unified(x, y) for x, y in zip(a, b, strict=True)])
-    if isinstance(a, (types.Number, types.Boolean)) and isinstance(b, (types.Number, types.Boolean)):
-        return types.float64 if types.float64 in (a, b) else types.int64
+    if isinstance(a, _KINDS) and isinstance(b, _KINDS) and types.uint64 not in (a, b):
+        return types.float64 if isinstance(a, types.Float) or isinstance(b, types.Float) else types.int64
     raise TypingError(f"lift gives {a} but combine gives {b}; both must give the same kind of state")
 
 
+_KINDS = (types.Integer, types.Float, types.Boolean)
+
+
 def _fields(kind: Any, what: str) -> tuple[list[Any], bool]:
+    """The types of a state's or an answer's fields, and whether it is one bare value."""
     parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
     for part in parts:
-        if not isinstance(part, (types.Integer, types.Float, types.Boolean)):
+        if not isinstance(part, _KINDS) or part == types.float16:
             raise TypingError(f"{what} is {kind}; a kernel takes a number, a bool, a tuple of these, or an array")
-    widened = [
-        types.boolean
-        if isinstance(p, types.Boolean)
-        else types.int64
-        if isinstance(p, types.Integer)
-        else types.float64
-        for p in parts
-    ]
-    return widened, not isinstance(kind, types.BaseTuple)
+    return [types.unliteral(part) for part in parts], not isinstance(kind, types.BaseTuple)
+
+
+def _widened(kind: Any) -> Any:
+    """The type of a column of such answers: those that fit into int64 or float64 are that."""
+    if kind == types.uint64 or isinstance(kind, types.Boolean):
+        return kind
+    return types.int64 if isinstance(kind, types.Integer) else types.float64
 
 
 def _names(fields: list[Any]) -> tuple[str, ...]:
@@ -97,14 +101,17 @@ def _names(fields: list[Any]) -> tuple[str, ...]:
 
 def _cast(function: Any, fields: list[Any], scalar: bool) -> Any:
     """The function with its result cast to the state's type, which costs nothing where it has it already."""
-    casts = {types.boolean: "bool", types.int64: "int64", types.float64: "float64"}
+    namespace: dict[str, Any] = {"function": function}
+    casts = []
+    for i, field in enumerate(fields):
+        casts.append("bool" if field == types.boolean else f"field{i}")
+        namespace[f"field{i}"] = field
     if scalar:
-        body = f"{casts[fields[0]]}(function(*arguments))"
+        body = f"{casts[0]}(function(*arguments))"
     else:
-        parts = ", ".join(f"{casts[field]}(state[{i}])" for i, field in enumerate(fields))
+        parts = ", ".join(f"{cast}(state[{i}])" for i, cast in enumerate(casts))
         body = f"({parts},)"
     lines = ["def cast(*arguments):"]
     lines += [f"    return {body}"] if scalar else ["    state = function(*arguments)", f"    return {body}"]
-    namespace = {"function": function, "int64": numba.int64, "float64": numba.float64}
     exec("\n".join(lines), namespace)
     return numba.njit(nogil=True)(namespace["cast"])

@@ -6,7 +6,8 @@ Their numbers lie flat, one array per field of the state; states that are no num
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -157,13 +158,9 @@ class Partials:
         return Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
 
     def _interpreted(self, fields: list[Array], starts: Array, ends: Array) -> Answers:
-        try:
+        with _named_errors(self.op):
             boxes = _objects([(state,) for state in fields[0].tolist()])  # a state may be None, which no row may be
             return interpreted(replace(self.op, lift=_unboxed, inputs=("state",)), [boxes], starts, ends)
-        except SlidewiseError:
-            raise
-        except Exception as error:
-            raise OperatorFailedError(f"operator {self.op.name!r} raised {error!r} on these rows") from error
 
     def _compiled(self, fields: list[Array], starts: Array, ends: Array) -> Answers:
         layout = self._passes().layout
@@ -222,7 +219,7 @@ def partials(op: Operator, inputs: Sequence[Array], valid: Array | None, offsets
     full = slice(None) if valid is None else valid
     if compiled is None:
         states = np.empty(m, object)
-        lifted = [op.lift(*row) for row in zip(*(x[full].tolist() for x in inputs), strict=True)]
+        lifted = _lifted(op, zip(*(x[full].tolist() for x in inputs), strict=True))
         states[full] = _objects(lifted)
         found = Partials(op, [states], ones, None)
         return found if offsets is None else found.folded(offsets)
@@ -270,8 +267,20 @@ def _spread(found: Array, counts: Array) -> Array:
 
 
 def _reduced(op: Operator, states: list[Any]) -> Any:
-    try:
+    with _named_errors(op):
         return reduce(op.combine, states)
+
+
+def _lifted(op: Operator, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    with _named_errors(op):
+        return [op.lift(*row) for row in rows]
+
+
+@contextmanager
+def _named_errors(op: Operator) -> Iterator[None]:
+    """What an operator raises is said in its name."""
+    try:
+        yield
     except SlidewiseError:
         raise
     except Exception as error:

@@ -61,7 +61,6 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
 def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:
     """The states' numbers as one array per field; None where one is of another type than the field."""
     fields = [np.zeros(len(states), dtype) for dtype in layout.fields]
-    kinds: dict[str, Any] = {"int64": int, "float64": float, "bool": bool}
     for k, state in enumerate(states):
         if state is None:
             continue
@@ -71,10 +70,26 @@ def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | Non
         if len(numbers) != len(fields):
             return None
         for field, number, dtype in zip(fields, numbers, layout.fields, strict=True):
-            if type(number) is not kinds[dtype] or (dtype == "int64" and not -(2**63) <= number < 2**63):
+            if not _fits(number, dtype):
                 return None
             field[k] = number
     return fields
+
+
+_PYTHON: dict[str, Any] = {"i": int, "u": int, "f": float, "b": bool}
+
+
+def _fits(number: Any, dtype: str) -> bool:
+    """Whether a number of a state is what a field of this type holds: NumPy's own, or Python's where none is lost."""
+    kind = np.dtype(dtype)
+    if type(number) is kind.type:
+        return True
+    if type(number) is not _PYTHON[kind.kind]:
+        return False
+    if kind.kind in "iu":
+        limits = np.iinfo(kind)
+        return bool(limits.min <= number <= limits.max)
+    return kind != np.float32 or number != number or float(np.float32(number)) == number
 
 
 def _gathered(
@@ -120,6 +135,7 @@ def shaped(like: Any, numbers: Any) -> Any:
     (4, (5.0, 6.0))
     """
     if not isinstance(like, tuple):
-        return next(numbers)
+        number = next(numbers)
+        return type(like)(number) if isinstance(like, np.generic) else number
     parts = [shaped(part, numbers) for part in like]
     return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)

@@ -67,7 +67,6 @@ def bounds_pass({x}, starts, ends, {S}, {O}):
     base = 0
     B = 0
     E = 0
-    back = lift({x_0})
     for i in range(len(starts)):
         s = starts[i]
         e = ends[i]
@@ -143,7 +142,6 @@ def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array:
     )
     bounds = BOUNDS.format(
         **shared,
-        x_0=x("0"),
         x_e=x("e - 1"),
         x_k=x("k"),
         x_E=x("E"),

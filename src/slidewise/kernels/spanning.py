@@ -33,8 +33,9 @@ def combine_pass({S}):
     {store_0}
 
 def spanning_pass({x}, h, middle, starts, ends, enough, {S}, {O}):
-    back = lift({x_0})
-    state = back
+    if h < 0:  # never: it tells the compiler what these are, and no row is lifted that is in no window
+        back = lift({x_0})
+        state = back
     if middle:
         {load_h}
     for i in range(h - 1, -1, -1):
@@ -123,8 +124,6 @@ class Spanning:
             for field, number in zip(fields, middle, strict=True):
                 field[h] = number
         outputs, valid = self._room(len(starts))
-        if not len(inputs[0]):  # the passes look at the first row
-            inputs = [np.zeros(1, x.dtype) for x in inputs]
         self._run("spanning_pass", *inputs, h, middle is not None, starts, ends, enough, *fields, *outputs, *valid)
         return Answers(outputs, valid[0] if valid else None)
 

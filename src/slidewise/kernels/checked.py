@@ -1,0 +1,220 @@
+"""Users' plain functions compiled so that they mean what they mean in Python.
+
+Numba's integers wrap around, its `math` gives NaN where Python raises, and its NumPy scalars are promoted by rules of
+its own. Once a function's types are known, a pass over it puts functions of `python_numbers` in the place of operations
+that may differ, and refuses those that cannot be mended. What users compile themselves means what Numba makes of it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import ir, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.errors import NumbaError, TypingError
+from numba.core.ir_utils import build_definitions, mk_unique_var
+from numba.core.typed_passes import NopythonTypeInference
+from numba.np.numpy_support import as_dtype
+
+from slidewise.kernels import python_numbers as py
+
+F = TypeVar("F", bound=Callable[..., Any])
+INT, UINT, FLOAT = types.int64, types.uint64, types.float64
+
+_BINARY: dict[Any, dict[tuple[Any, Any], Any]] = {
+    operator.add: {(INT, INT): py.int_add},
+    operator.sub: {(INT, INT): py.int_sub},
+    operator.mul: {(INT, INT): py.int_mul},
+    operator.floordiv: {(INT, INT): py.int_floordiv},
+    operator.mod: {(INT, INT): py.int_mod},
+    operator.truediv: {(INT, INT): py.int_truediv},
+    operator.lshift: {(INT, INT): py.int_lshift, (UINT, INT): py.uint_lshift, (UINT, UINT): py.uint_lshift},
+    operator.rshift: {(INT, INT): py.int_rshift, (UINT, INT): py.uint_rshift, (UINT, UINT): py.uint_rshift},
+    operator.pow: {
+        (INT, INT): py.int_pow,
+        (FLOAT, FLOAT): py.float_pow,
+        (FLOAT, INT): py.float_pow,
+        (INT, FLOAT): py.float_pow,
+    },
+}
+_FUNCTIONS: dict[Any, dict[tuple[Any, ...], Any]] = {
+    abs: {(INT,): py.int_abs},
+    int: {(FLOAT,): py.as_int},
+    round: {(FLOAT,): py.float_round},
+    pow: _BINARY[operator.pow],
+    math.floor: {(FLOAT,): py.float_floor},
+    math.ceil: {(FLOAT,): py.float_ceil},
+    math.trunc: {(FLOAT,): py.as_int},
+    math.ldexp: {(FLOAT, INT): py.math_ldexp},
+    **{name: dict.fromkeys([(FLOAT,), (INT,)], function) for name, function in py.DEFINED.items()},
+    math.pow: dict.fromkeys([(FLOAT, FLOAT), (FLOAT, INT), (INT, FLOAT), (INT, INT)], py.math_pow),
+}
+_REFUSED = {
+    math.gamma: "math.gamma differs from Python's in the last digits",
+    math.lgamma: "math.lgamma differs from Python's in the last digits",
+    math.hypot: "math.hypot differs from Python's in the last digits; write math.sqrt(x * x + y * y)",
+}
+_PLAIN = {types.boolean: True, INT: 1, FLOAT: 1.0, types.complex128: 1j}  # the types of Python's own numbers
+
+
+def checked_jit(function: F) -> F:
+    """Compile a user's plain function."""
+    compiled: F = numba.njit(nogil=True, pipeline_class=_Compiler)(function)
+    return compiled
+
+
+class _Compiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_PythonNumbers, NopythonTypeInference)
+        passes.finalize()
+        return [passes]
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _PythonNumbers(FunctionPass):  # type: ignore[misc]
+    """The pass over a function whose types are known."""
+
+    _name = "slidewise_python_numbers"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        for block in state.func_ir.blocks.values():
+            body: list[Any] = []
+            for statement in block.body:
+                if isinstance(statement, ir.Assign):
+                    body += _mended(state, block.scope, statement)
+                body.append(statement)
+            block.body = body
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+def _mended(state: Any, scope: Any, statement: Any) -> list[Any]:
+    """Change the right side of an assignment where it has to be; gives what has to stand before it."""
+
+    def kind(variable: Any) -> Any:
+        return types.unliteral(state.typemap[variable.name])
+
+    def refuse(reason: str) -> None:
+        raise TypingError(reason, loc=statement.loc)
+
+    expr, target = statement.value, kind(statement.target)
+    if isinstance(expr, ir.Var):
+        _check_cast([kind(expr)], target, refuse)
+    if not isinstance(expr, ir.Expr):
+        return []
+    replacement, arguments = None, []
+    match expr.op:
+        case "cast":
+            _check_cast([kind(expr.value)], target, refuse)
+        case "phi":
+            sources = [v for v in expr.incoming_values if isinstance(v, ir.Var) and v.name in state.typemap]
+            _check_cast([kind(source) for source in sources], target, refuse)
+        case "binop" | "inplace_binop":
+            arguments = [expr.lhs, expr.rhs]
+            fn = expr.fn if expr.op == "binop" else expr.immutable_fn
+            replacement = _for_operation(fn, [kind(a) for a in arguments], target, refuse)
+        case "unary":
+            arguments = [expr.value]
+            replacement = py.int_neg if expr.fn is operator.neg and kind(expr.value) == INT else None
+            _check_promotion(expr.fn, [kind(expr.value)], target, refuse)
+        case "call" if not expr.kws and expr.vararg is None:
+            arguments = list(expr.args)
+            function = state.typemap[expr.func.name]
+            replacement = _for_call(function, [kind(a) for a in arguments], target, refuse)
+    if replacement is None:
+        return []
+    return _call(state, scope, statement, replacement, arguments)
+
+
+def _call(state: Any, scope: Any, statement: Any, function: Any, arguments: list[Any]) -> list[Any]:
+    """Have a function called on the right side."""
+    typing = state.typingctx
+    kinds = tuple(types.unliteral(state.typemap[a.name]) for a in arguments)
+    function_type = typing.resolve_value_type(function)
+    signature = typing.resolve_function_type(function_type, kinds, {})
+    name = ir.Var(scope, mk_unique_var("$checked"), statement.loc)
+    state.typemap[name.name] = function_type
+    call = ir.Expr.call(name, arguments, (), statement.loc)
+    state.calltypes[call] = signature
+    statement.value = call
+    return [ir.Assign(ir.Global(name.name, function, statement.loc), name, statement.loc)]
+
+
+def _for_operation(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> Any:
+    if fn in py.COMPARED:
+        if types.float32 in kinds and kinds[0] != kinds[1] and all(isinstance(k, types.Number) for k in kinds):
+            refuse(f"{kinds[0]} is compared with {kinds[1]}, which NumPy does in float32 and compiled code in float64")
+        if kinds == [INT, FLOAT]:
+            return py.COMPARED[fn][0]
+        return py.COMPARED[fn][1] if kinds == [FLOAT, INT] else None
+    _check_promotion(fn, kinds, target, refuse)
+    return _BINARY.get(fn, {}).get((kinds[0], kinds[1]))
+
+
+def _for_call(function: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> Any:
+    if isinstance(function, types.NumberClass) and kinds == [INT] and isinstance(target, types.Integer):
+        return py.converted(target)
+    if not isinstance(function, types.Function):
+        return None
+    key = function.typing_key
+    try:
+        reason = _REFUSED.get(key)
+    except TypeError:
+        return None
+    if key is round and len(kinds) == 2:
+        reason = "round to some digits differs from Python's in some cases; round in lower, outside, or to no digits"
+    if reason is not None:
+        refuse(reason)
+    if key in (min, max) and len(set(kinds)) > 1 and any(_is_numpys(k) for k in kinds):
+        refuse(f"{key.__name__} of {' and '.join(map(str, kinds))} is of another type in compiled code")
+    if key is sum and isinstance(kinds[0], types.UniTuple) and kinds[0].dtype == INT and kinds[1:] in ([], [INT]):
+        return py.int_sum if kinds[1:] else py.int_sum_from_zero
+    return _FUNCTIONS.get(key, {}).get(tuple(kinds))
+
+
+def _is_numpys(kind: Any) -> bool:
+    """Whether this is the type of a number that only NumPy has."""
+    return isinstance(kind, types.Number) and kind not in _PLAIN
+
+
+def _check_promotion(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> None:
+    """Refuse an operation whose result is of another type than NumPy gives it."""
+    if not any(map(_is_numpys, kinds)) or not all(isinstance(k, (types.Number, types.Boolean)) for k in kinds):
+        return
+    ones = [_PLAIN[k] if k in _PLAIN else as_dtype(k).type(1) for k in kinds]
+    try:
+        with np.errstate(all="ignore"):
+            result = np.dtype(type(fn(*ones)))
+        if result == as_dtype(target):
+            return
+        meant = f"{result} in NumPy"
+    except (TypeError, NumbaError):
+        meant = "no number in NumPy"
+    refuse(
+        f"{fn.__name__} of {' and '.join(map(str, kinds))} is {target} in compiled code and {meant}; "
+        "bring both sides to one type, np.uint64(...) or float(...), say"
+    )
+
+
+def _check_cast(sources: list[Any], target: Any, refuse: Callable[[str], None]) -> None:
+    """Refuse that a NumPy number becomes one of another type where paths meet, which Python does not do."""
+    for source in sources:
+        pairs = [(source, target)]
+        if isinstance(source, types.BaseTuple) and isinstance(target, types.BaseTuple) and len(source) == len(target):
+            pairs = list(zip(source, target, strict=True))
+        for before, after in pairs:
+            a, b = types.unliteral(before), types.unliteral(after)
+            b = b.type if isinstance(b, types.Optional) else b
+            mixed = isinstance(a, types.Number) and isinstance(b, types.Number) and a != b
+            if mixed and (_is_numpys(a) or _is_numpys(b)):
+                refuse(f"a value is {a} on one path and becomes {b} where they meet; bring both to one type")
