@@ -110,6 +110,34 @@ def test_truth_values_only() -> None:
         over(sw.bool_and, [1])
 
 
+def test_a_mean_is_rounded_once_over_the_whole_range_of_floats() -> None:
+    rng = random.Random(5)
+    scales = [(6.7e299, 2e300), (1e305, 1e307), (2e307, 2.5e307), (1e270, 1e272), (1e-272, 1e-270)]
+    scales += [(1e-300, 1e-290), (1e-308, 1e-305), (5e-324, 1e-310), (1e-320, 1e-300)]
+    for low, high in scales:
+        x = np.array([rng.uniform(low, high) for _ in range(60)])
+        for n in (2, 3, 7):
+            window = sw.DabaLite(sw.mean)
+            by_rows = sw.rolling(x, sw.mean, rows=n).tolist()
+            by_time = sw.rolling(x, sw.mean, times=np.arange(len(x)), last=n).tolist()
+            for i, value in enumerate(x.tolist()):
+                window.insert(value)
+                if len(window) > n:
+                    window.evict()
+                values = x[max(0, i - n + 1) : i + 1].tolist()
+                expected = float(sum(map(Fraction, values)) / len(values))
+                assert window.query() == by_rows[i] == by_time[i] == expected, values
+
+
+def test_the_promise_ends_where_the_sum_is_beyond_the_greatest_float() -> None:
+    x = np.array([1.7e308, 1.7e308])
+    assert sw.rolling(x, sw.mean, rows=2).tolist() == [1.7e308, math.inf]
+    window = sw.DabaLite(sw.mean)
+    for value in x.tolist():
+        window.insert(value)
+    assert window.query() == math.inf
+
+
 def test_a_mean_of_large_integers_keeps_its_digits() -> None:
     values = [2**60 + 1, 2**60 + 3]
     assert over(sw.mean, values) == float(2**60 + 2)

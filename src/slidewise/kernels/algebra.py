@@ -189,7 +189,7 @@ def _add_means(a: Any, b: Any) -> Any:
 
 @jit
 def _lower_mean(s: Any) -> Any:
-    return dd.divide((s[0], s[1]), float(s[2]))[0] + 0.0
+    return dd.quotient((s[0], s[1]), float(s[2])) + 0.0
 
 
 @jit

@@ -11,8 +11,9 @@ from slidewise.operators import double_double
 
 
 def _compile() -> dict[str, Any]:
-    names = ["two_sum", "_split", "two_product", "_normal", "add", "negate", "multiply", "divide"]
+    names = ["two_sum", "_split", "two_product", "_normal", "add", "negate", "multiply", "divide", "quotient"]
     namespace: dict[str, Any] = {"__name__": __name__, "isfinite": math.isfinite}
+    namespace |= {name: getattr(double_double, name) for name in ("_LARGE", "_SMALL", "_UP", "_DOWN", "_LEAST")}
     for name in names:
         source = getattr(double_double, name)
         function = types.FunctionType(source.__code__, namespace, name)
@@ -26,6 +27,7 @@ add = _compiled["add"]
 negate = _compiled["negate"]
 multiply = _compiled["multiply"]
 divide = _compiled["divide"]
+quotient = _compiled["quotient"]
 
 
 @jit

@@ -11,6 +11,9 @@ from math import isfinite
 DoubleDouble = tuple[float, float]
 
 ZERO: DoubleDouble = (0.0, 0.0)
+_LARGE, _SMALL = 2.0**900, 2.0**-900
+_UP, _DOWN = 2.0**150, 2.0**-150
+_LEAST = 2.0**-1074
 
 
 def two_sum(a: float, b: float) -> DoubleDouble:
@@ -76,6 +79,26 @@ def divide(a: DoubleDouble, n: float) -> DoubleDouble:
         return q, 0.0
     r = add(a, (-p, -e))
     return _normal(q, r[0] / n)
+
+
+def quotient(a: DoubleDouble, n: float) -> float:
+    """The quotient by a float from 1 on as one float, over the whole range of floats.
+
+    >>> quotient((1.6e308, 0.0), 3.0), quotient((1e-323, 0.0), 2.0)
+    (5.333333333333333e+307, 5e-324)
+    """
+    if _SMALL < abs(a[0]) < _LARGE:
+        return divide(a, n)[0]
+    if abs(a[0]) >= _LARGE:  # so that nothing overflows on the way
+        return divide((a[0] * _DOWN, a[1] * _DOWN), n)[0] * _UP
+    if a[1] == 0.0:
+        return a[0] / n
+    hi, lo = divide((a[0] * _UP, a[1] * _UP), n)  # so that nothing is lost below the least float
+    q = hi * _DOWN
+    left = (hi - q * _UP) + lo
+    if abs(left) > 0.5 * _LEAST * _UP:  # where floats have less than 53 bits, and hi alone was rounded to them
+        q += _LEAST if left > 0.0 else -_LEAST
+    return q
 
 
 def from_int(x: int) -> DoubleDouble:

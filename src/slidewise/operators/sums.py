@@ -81,7 +81,7 @@ def _add_means(a: tuple[float, float, int], b: tuple[float, float, int]) -> tupl
 
 def _lower_mean(state: tuple[float, float, int]) -> float | None:
     hi, lo, n = state
-    return dd.divide((hi, lo), n)[0] + 0.0 if n else None
+    return dd.quotient((hi, lo), n) + 0.0 if n else None
 
 
 mean = Operator(
