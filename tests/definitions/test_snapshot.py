@@ -225,7 +225,7 @@ def golden_live(kind: str) -> sw.Sliding:
     }[kind]
 
 
-SINCE = {"shared": 2, "grain": 3, "finer_times": 5}
+SINCE = {"shared": 2, "grain": 3, "finer_times": 6}
 KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", "revised", *SINCE]
 
 

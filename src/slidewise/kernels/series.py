@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,11 @@ def _from_numpy(values: Array, what: str) -> Column:
 
 def _from_objects(values: Array, valid: Array | None, what: str) -> Column:
     present = np.array([value is not None for value in values], np.bool_)
+    nan = np.array([isinstance(value, float) and value != value for value in values], np.bool_)
+    if nan.any():
+        others = values[present & ~nan]
+        if len(others) and not any(isinstance(value, Number) and not isinstance(value, bool) for value in others):
+            present &= ~nan  # among text, NaN is a missing value
     for i in np.flatnonzero(present):
         if isinstance(values[i], Decimal):
             raise InputError(f"{what} holds decimals; make them floats, or integers of the smallest unit")

@@ -13,7 +13,7 @@ from slidewise.live.failing import fail
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live, wait_for
 from slidewise.tables.evaluate import check_inputs
-from slidewise.tables.frames import frame_of
+from slidewise.tables.frames import Frame, frame_of
 
 # What things cost, in microseconds: an event by itself, and a frozen row that is thawed for it; a batch through the
 # kernels, a key of it, and a row, new or already there.
@@ -25,6 +25,11 @@ def push_many(live: Live, table: Any) -> Any:
     """See `Live.push_many`."""
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
+    with live.learning(live.kinds.in_frame(frame)):
+        return _push_frame(live, frame)
+
+
+def _push_frame(live: Live, frame: Frame) -> Any:
     if live.waiting is not None:
         from slidewise.live.batch_waiting import push_waiting
 

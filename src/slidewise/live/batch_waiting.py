@@ -185,9 +185,11 @@ def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
 
 
 def _fitting(values: list[Any], kind: Any) -> Any:
-    """Values as an Arrow array: of this type where it holds them all, else of their own."""
+    """Values as an Arrow array: of this type where it holds them all, else of their own. Among text, NaN is null."""
     import pyarrow as pa
 
+    if any(type(value) is str for value in values):
+        values = [None if type(value) is float and value != value else value for value in values]
     with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         array = pa.array(values, kind)
         if same(array.to_pylist(), values):

@@ -30,13 +30,13 @@ FEW = 64  # so few events go one by one
 
 def push_beats(live: BeatLive, table: Any) -> Any:
     """See `BeatLive.push_many`."""
-    with live.all_or_nothing():
-        return _push_beats(live, table)
-
-
-def _push_beats(live: BeatLive, table: Any) -> Any:
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
+    with live.all_or_nothing(), live.learning(live.kinds.in_frame(frame)):
+        return _push_beats(live, frame)
+
+
+def _push_beats(live: BeatLive, frame: Frame) -> Any:
     incoming = Incoming(live, frame)
     if incoming.count:
         column = incoming.column(str(live.definition.on))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -51,6 +52,7 @@ class BeatLive(Live):
         part = self.parts[asked[0].part]
         spec = Spec(part.columns, part.condition, self.kept.windows[asked[0].window], True)
         spec.members = [Member(one.name, one.operator, None, one.least) for one in asked]
+        spec.others = self.kinds.others
         return spec
 
     def reader_of(self, part: int) -> Spec:
@@ -59,6 +61,21 @@ class BeatLive(Live):
 
     def new_track(self) -> Any:
         return BeatTrack()
+
+    def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
+        self.thaw(track)
+        before = track.slices
+        reads = [bool(columns & set(part.columns)) for part in self.parts]
+        track.slices = deque(
+            [one[0], *([0, None] if anew else part for part, anew in zip(one[1:], reads, strict=True))]
+            for one in before
+        )
+        track.panes = None
+
+        def take_back() -> None:
+            track.slices, track.panes = before, None
+
+        return take_back
 
     def settle(self, kind: str | None, floats: bool, dates: bool) -> None:
         """Let beats be counted in the kind of time that events have."""
@@ -100,13 +117,16 @@ class BeatLive(Live):
         Gives the beats of its key that it shows to be complete, oldest first. Where `late="wait:..."`, it gives the
         beats of all keys that are complete by the newest time less the bound. An error leaves everything as it was.
         """
+        return super().push(row)  # type: ignore[no-any-return]
+
+    def _push(self, row: Mapping[str, Any]) -> list[Row]:
         with self.all_or_nothing():
             key, time, kind = self._read(row)
             if self.waiting is not None:
                 return self._wait(row, key, time, kind)
-            return self._push(row, key, time, kind)
+            return self._take_in(row, key, time, kind)
 
-    def _push(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[Row]:
+    def _take_in(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[Row]:
         assert self.beats is not None
         track = self.tracks.get(key) or self.new_track()
         if self.is_late(track, time):

@@ -36,7 +36,7 @@ class Incoming:
         self.count = len(frame)
         self._columns: dict[str, Column] = {}
         self.times, self.kind = self._read_times()
-        codes, _ = key_codes([(name, frame.column(name)) for name in live.definition.by])
+        codes, _ = key_codes([(name, self._series(name)) for name in live.definition.by])
         if codes is None:
             codes = np.zeros(self.count, np.int64)
         _, first, self.codes = np.unique(codes, return_index=True, return_inverse=True)
@@ -45,8 +45,18 @@ class Incoming:
 
     def column(self, name: str) -> Column:
         if name not in self._columns:
-            self._columns[name] = read(self.frame.column(name), repr(name))
+            self._columns[name] = read(self._series(name), repr(name))
         return self._columns[name]
+
+    def _series(self, name: str) -> Any:
+        """A column of the table; floats that come where text was have nulls for NaN."""
+        series = self.frame.column(name)
+        if name not in self.live.kinds.others or not str(arrow_type(series)).startswith(("float", "double", "half")):
+            return series
+        import pyarrow.compute as pc
+
+        values = as_arrow(series)
+        return pc.if_else(pc.is_nan(values), None, values)
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
@@ -73,7 +83,7 @@ class Incoming:
 
     def _keys_at(self, rows: Array) -> list[Any]:
         names = self.live.definition.by
-        parts = [_values_at(self.frame.column(name), rows) for name in names]
+        parts = [_values_at(self._series(name), rows) for name in names]
         keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
         if len(names) == 1:
             return keys[0]

@@ -89,6 +89,23 @@ class Ledger:
         self.kept = [kept for kept in self.kept if id(kept) not in gone]
         self.places = [kept.place for kept in self.kept]
 
+    def moved(self, kept: list[Kept], at: dict[int, Place], fresh: list[bool], specs: list[Spec]) -> Ledger:
+        """The same with rows in other places, by the number of their arrival, and some specs' windows begun anew.
+
+        Combine calls: those of putting all rows into trees anew.
+        """
+        other = Ledger(specs)
+        other.now, other.count = self.now, self.count
+        other.kept = sorted(kept, key=lambda one: one.place)
+        other.places = [one.place for one in other.kept]
+        for i, (trees, anew) in enumerate(zip(self.trees, fresh, strict=True)):
+            if anew:
+                continue
+            other.bases[i] = self.bases[i]
+            for old, tree in zip(trees, other.trees[i], strict=True):
+                tree.fill(sorted(((at[t[-1]], v) for t, v in old.contents()), key=lambda one: one[0]))
+        return other
+
     def touched(self, spec: Spec, kept: Kept, seen: bool) -> range:
         """Which rows' windows a new row changes, itself included; `seen` is whether the aggregates count it."""
         place = kept.place

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from slidewise.choosing import shared_windows
@@ -11,9 +12,10 @@ from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
 from slidewise.live.failing import fail
 from slidewise.live.keys import SIMPLE, canonical
+from slidewise.live.missing import OTHERS, Kinds
 from slidewise.live.pane import new_panes
 from slidewise.live.sharing import share
-from slidewise.live.spec import Spec, readers_of, specs_of
+from slidewise.live.spec import Spec, readers_of, specs_of, without_nan
 from slidewise.live.waiting import Event, Waiting, in_order, wait_of
 
 Answered = Callable[[dict[str, Any]], Any]
@@ -66,7 +68,12 @@ class Live:
         self._shuffled = self._names != list(definition.columns)
         self._readers, self._reads = readers_of(self.specs)
         self.clock = Clock(definition)
+        self.kinds = Kinds(name for name in definition.needs if name != definition.on)
+        for spec in self.specs:
+            spec.others = self.kinds.others
         self.waiting = None if bound is None else Waiting(definition, self.specs, bound)
+        if self.waiting is not None:
+            self.waiting.others = self.kinds.others
         self.tracks: dict[Any, Track] = {}
         self.newest: Any = None
         self.events = self.answers = self.dropped = self.failed = 0
@@ -86,6 +93,12 @@ class Live:
         `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first. An error leaves
         everything as it was.
         """
+        if self.kinds.unknown and isinstance(row, Mapping):
+            with self.learning(self.kinds.in_event(row)):
+                return self._push(row)
+        return self._push(row)
+
+    def _push(self, row: Mapping[str, Any]) -> Any:
         key, time, kind = self.read(row)
         if self.waiting is not None:
             return self._wait(row, key, time, kind)
@@ -120,6 +133,60 @@ class Live:
         self.answers += 1
         return self._named(values)
 
+    @contextmanager
+    def learning(self, found: Mapping[str, str]) -> Iterator[None]:
+        """Take events in that say this of columns; where they are refused, nothing was said."""
+        events, kinds = self.events, self.kinds
+        others = {name for name, kind in found.items() if kind == OTHERS}
+        kinds.others |= others
+        take_back: Callable[[], None] = lambda: None  # noqa: E731
+        try:
+            take_back = self._begin_anew(others & kinds.nans)
+            yield
+        except BaseException:
+            if self.events == events:
+                kinds.others -= others
+                take_back()
+                raise
+            kinds.learn(found)
+            raise
+        kinds.learn(found)
+
+    def _begin_anew(self, columns: set[str]) -> Callable[[], None]:
+        """Let windows over these columns begin anew: all their rows have NaN there, which is null. What undoes that."""
+        if not columns:
+            return lambda: None
+        tracks = self.tracks
+        undos: list[Callable[[], None]] = []
+
+        def take_back() -> None:
+            self.tracks = tracks
+            for undo in undos:
+                undo()
+
+        try:
+            for track in tracks.values():
+                undos.append(self.forget_rows(track, columns))
+        except BaseException as error:
+            take_back()
+            fail(None, error, "the event was not taken in")
+        if columns & set(self.definition.by):
+            self.tracks = {}
+            for key, track in tracks.items():
+                parts = (key,) if self._one_key is not None else key
+                null = self._key(dict(zip(self.definition.by, parts, strict=True)))
+                self.tracks[key if null in tracks else null] = track
+        if self.waiting is not None:
+            undos.append(self.waiting.restate(self._key))
+        return take_back
+
+    def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
+        """Let a key's windows over some columns begin anew; what undoes that."""
+        before, fresh = track.panes, new_panes(self.specs)
+        pairs = zip(before, fresh, strict=True)
+        track.panes = [new if columns & set(new.spec.columns) else old for old, new in pairs]
+        return lambda: setattr(track, "panes", before)
+
     def read(self, row: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
         """An event's key, its time as a number, and what kind of time that is."""
         try:
@@ -150,10 +217,11 @@ class Live:
         )
 
     def _key(self, row: Mapping[str, Any]) -> Any:
+        others = self.kinds.others
         if self._one_key is not None:
             key = row[self._one_key]
-            return key if type(key) in SIMPLE else canonical(key, self._one_key)
-        return tuple([canonical(row[name], name) for name in self.definition.by])
+            return key if type(key) in SIMPLE else without_nan(canonical(key, self._one_key), self._one_key, others)
+        return tuple([without_nan(canonical(row[name], name), name, others) for name in self.definition.by])
 
     def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[dict[str, Any]]:
         waiting = self.waiting

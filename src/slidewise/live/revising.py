@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER, earlier
 from slidewise.live.failing import fail
-from slidewise.live.ledger import Kept, Ledger
+from slidewise.live.ledger import Kept, Ledger, Place
 from slidewise.live.live import Live
 from slidewise.live.waiting import Event, Waiting
 from slidewise.operators.equality import same
 from slidewise.windows import Duration
 from slidewise.windows.window import check_length
+
+if TYPE_CHECKING:
+    from slidewise.tables.frames import Frame
 
 Retain = Duration | timedelta | str | int | float
 
@@ -39,6 +42,8 @@ class Revising(Live):
         if isinstance(self.retain, Duration):
             self._bound = self.retain.ns
         self.arrivals = Waiting(definition, self.specs, 0)  # checks events and numbers them; none waits
+        self.arrivals.others = self.kinds.others
+        self._restated: list[Kept] = []  # whose answers have changed since a column turned out to hold no numbers
         self.revised = 0  # how many answers were given again
 
     def _retention(self, retain: Retain | None) -> Duration | int | float | str:
@@ -66,6 +71,9 @@ class Revising(Live):
         Gives it with its aggregates, and after it the earlier events whose answers it has changed, oldest first; an
         empty list where it came later than is retained, and was dropped. An error leaves everything as it was.
         """
+        return super().push(row)  # type: ignore[no-any-return]
+
+    def _push(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         key, time, kind = self.read(row)
         self._check_kind(kind)
         ledger = self.tracks.get(key) or Ledger(self.specs)
@@ -91,8 +99,62 @@ class Revising(Live):
         """Make a change stay: the new events and then the revised ones, with their answers."""
         change.commit()
         self.answers += len(change.new)
-        self.revised += len(change.revised)
-        return [self._given(kept) for kept in (*change.new, *change.revised)]
+        revised = self.with_restated(change.revised)
+        self.revised += len(revised)
+        self._restated = []
+        return [self._given(kept) for kept in (*change.new, *revised)]
+
+    def with_restated(self, revised: list[Kept]) -> list[Kept]:
+        """Revised events, and those whose answers have changed as a column turned out to hold no numbers."""
+        if not self._restated:
+            return revised
+        every = {id(kept): kept for kept in (*self._restated, *revised)}
+        return sorted(every.values(), key=lambda kept: (kept.place[0], kept.place[-1]))
+
+    def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
+        specs = self.specs
+        before = [(kept, kept.place, kept.answers) for kept in track.kept]
+        parts = track.trees, track.bases, track.kept, track.places
+
+        def take_back() -> None:
+            track.trees, track.bases, track.kept, track.places = parts
+            for kept, place, answers in before:
+                kept.place, kept.answers = place, answers
+            self._restated = []
+
+        try:
+            places = {place[-1]: self._restated_place(place, columns) for place in self._all_places(track)}
+            for kept in track.kept:
+                kept.place = places[kept.place[-1]]
+            reads = [bool(columns & set(spec.columns)) for spec in specs]
+            other = track.moved(track.kept, places, reads, specs)
+            track.trees, track.bases, track.kept, track.places = other.trees, other.bases, other.kept, other.places
+            answers = {id(kept): old for kept, _, old in before}
+            for index, kept in enumerate(track.kept):
+                if kept.row is None:
+                    continue
+                kept.answers = [value for at, spec in enumerate(specs) for value in track.answers(spec, at, index)]
+                if not same(kept.answers, answers[id(kept)]):
+                    self._restated.append(kept)
+        except BaseException:
+            take_back()
+            raise
+        return take_back
+
+    def _all_places(self, track: Ledger) -> Iterator[Place]:
+        yield from track.places
+        for trees in track.trees:
+            for place, _ in trees[0].contents():
+                yield place
+
+    def _restated_place(self, place: Place, columns: set[str]) -> Place:
+        """A place once NaN in these columns is null, and comes first."""
+        if not self.ordered:
+            return place
+        names = self.definition.ordering
+        nan = (2,)
+        order = [(0,) if part == nan and name in columns else part for name, part in zip(names, place[1], strict=True)]
+        return place[0], tuple(order), place[2]
 
     def _given(self, kept: Kept) -> dict[str, Any]:
         return {**kept.row, **self._named(kept.answers)}
@@ -126,12 +188,17 @@ class Revising(Live):
         answers have changed, each once. Rows that come later than is retained are dropped, and counted. An error leaves
         everything as it was.
         """
-        from slidewise.live.batch_waiting import as_table, events_of
-        from slidewise.live.incoming import Incoming
         from slidewise.tables.frames import frame_of
 
         frame = frame_of(table)
         check_names(self.definition, frame.names, "table", frame.index)
+        with self.learning(self.kinds.in_frame(frame)):
+            return self._push_frame(frame)
+
+    def _push_frame(self, frame: Frame) -> Any:
+        from slidewise.live.batch_waiting import as_table, events_of
+        from slidewise.live.incoming import Incoming
+
         names = [str(name) for name in frame.names]
         if len({*names}) < len(names):
             raise InputError(f"events that are revised need columns of different names; the table has {names}")
@@ -155,8 +222,10 @@ class Revising(Live):
                 if events:
                     changes.append(_Change(self, ledger, events))
             placed = {kept.place[-1]: kept for change in changes for kept in change.new}
-            given = [placed[number] for number in in_turn] + [kept for change in changes for kept in change.revised]
-            answers = {id(kept): values for change in changes for kept, values in change.answers.items()}
+            revised = self.with_restated([kept for change in changes for kept in change.revised])
+            given = [placed[number] for number in in_turn] + revised
+            answers = {id(kept): kept.answers for kept in self._restated}
+            answers |= {id(kept): values for change in changes for kept, values in change.answers.items()}
             rows = [{**kept.row, **self._named(answers[id(kept)])} for kept in given]
             result = frame.like(as_table(self, incoming, rows))
         except BaseException as error:
@@ -165,6 +234,8 @@ class Revising(Live):
                 change.undo()
             self.arrivals.number = number
             raise
+        self.revised += len(revised) - sum(len(change.revised) for change in changes)
+        self._restated = []
         for change in changes:
             self.settle(change)
         for key, ledger in zip(incoming.keys, ledgers, strict=True):

@@ -5,7 +5,7 @@ window and each SWAG's own partial aggregates, so that going on gives the same b
 windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
 partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
 all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
-times of day.
+times of day, 6 where a column holds no numbers or nothing yet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slidewise.live.sound import check_clock, check_event, check_now, check_time
 from slidewise.operators.equality import shown
 from slidewise.windows import Duration
 
-VERSION = 5
+VERSION = 6
 
 
 def snapshot(live: Live, key: bytes | None = None) -> bytes:
@@ -40,6 +40,10 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
         out.value(value)
     for count in (live.events, live.answers, live.dropped, live.failed):
         out.size(count)
+    more = _more(live)
+    if more:
+        out.version = max(out.version, 6)
+        plainly(out.value, more, "a row that was put aside")
     _write_waiting(out, live)
     _write_revising(out, live)
     if isinstance(live, BeatLive):
@@ -58,6 +62,23 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
     shares = any(spec.sharing is not None for spec in live.specs)
     version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
     return sealed(live.definition, max(version, out.version), bytes(out.data), key)
+
+
+def _more(live: Live) -> dict[str, Any]:
+    """What there was no place for before version 6; what is not in it is as it was then."""
+    keys = [*live.tracks, *(event.key for event in live.waiting or ())]
+    kinds = live.kinds.stored(live.definition.by, keys) if live.events else {}
+    return {"kinds": kinds} if kinds else {}
+
+
+def _read_more(live: Live, more: Any) -> None:
+    require(type(more) is dict, f"there is {shown(more)} where a dict should be")
+    kinds = more.pop("kinds", {})
+    require(type(kinds) is dict, f"columns are {shown(kinds)}")
+    definition = live.definition
+    names = [name for name in definition.needs if name != definition.on]
+    live.kinds.restore(kinds, names, definition.by, live.events)
+    require(not more, f"nothing is known of {shown(more)}")
 
 
 def _write_waiting(out: Writer, live: Live) -> None:
@@ -104,6 +125,7 @@ def restore(
 def _read(source: Reader, definition: Definition, answered: Any, version: int) -> Live:
     late, spikes, kind, fractions, newest = [source.value() for _ in range(5)]
     counts = [source.size() for _ in range(4)]
+    more = source.value() if version >= 6 else {}
     require(type(late) is str, f"late is {shown(late)}")
     truth(spikes, "spikes")
     if late == "revise":
@@ -114,11 +136,13 @@ def _read(source: Reader, definition: Definition, answered: Any, version: int) -
         live = Live(definition, late=late, answered=answered, spikes=spikes)
     check_clock(live, kind, fractions, newest)
     live.events, live.answers, live.dropped, live.failed = counts
+    _read_more(live, more)
     with inside("the events that wait"):
         _read_waiting(source, live)
     if isinstance(live, BeatLive):
         read_beats(source, live, lambda: _read_key(source, definition))
         source.end()
+        live.kinds.of_keys(definition.by, live.tracks)
         return live
     for _ in range(source.most()):
         key = _read_key(source, definition)
@@ -133,6 +157,7 @@ def _read(source: Reader, definition: Definition, answered: Any, version: int) -
             track.now, track.count = now, count
             read_panes(source, live, track, version)
     source.end()
+    live.kinds.of_keys(definition.by, live.tracks)
     return live
 
 

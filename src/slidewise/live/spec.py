@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Set
 from copy import copy
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -41,6 +41,11 @@ def plainly(value: Any) -> Any:
     return value
 
 
+def without_nan(value: Any, name: str, others: Container[str]) -> Any:
+    """A column's value; None for NaN in one of these columns, which hold no numbers."""
+    return None if type(value) is float and value != value and name in others else value
+
+
 class Member(NamedTuple):
     """One aggregate of a spec: its operator, the algorithm that keeps its window, and how many rows it needs."""
 
@@ -57,8 +62,8 @@ class Spec:
     """
 
     __slots__ = (
-        *("column", "columns", "condition", "edge", "enough", "grain", "is_open", "members", "numbered", "running"),
-        *("sharing", "whole", "width"),
+        *("column", "columns", "condition", "edge", "enough", "grain", "is_open", "members", "numbered", "others"),
+        *("running", "sharing", "whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -66,6 +71,7 @@ class Spec:
         self.column = columns[0] if len(columns) == 1 else None
         self.condition = condition
         self.members: list[Member] = []
+        self.others: Set[str] = frozenset()  # columns that hold no numbers, so that NaN is null in them
         self.enough = 0  # rows that every member is content with
         self.sharing: Any = None  # where other windows share its structure
         self.running = window.rows is None and window.last is None
@@ -112,10 +118,12 @@ class Spec:
                 x = row[self.column]
                 if type(x) not in PLAIN:
                     x = plainly(x)
+                if type(x) is float and x != x and self.column in self.others:
+                    return None
                 return None if x is None else (x,)
             if not self.columns:
                 return (0,)
-            values = tuple([plainly(row[name]) for name in self.columns])
+            values = tuple([without_nan(plainly(row[name]), name, self.others) for name in self.columns])
         except KeyError as error:
             raise InputError(
                 f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is "
@@ -124,7 +132,7 @@ class Spec:
         return None if any(value is None for value in values) else values
 
     def _holds(self, flag: Any) -> bool:
-        flag = plainly(flag)
+        flag = without_nan(plainly(flag), "", ("",))
         if flag is None or isinstance(flag, bool):
             return flag is True
         raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
@@ -14,7 +14,7 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER, earlier, whole_or_float
 from slidewise.live.failing import fail
-from slidewise.live.spec import PLAIN, Spec, plainly
+from slidewise.live.spec import PLAIN, Spec, plainly, without_nan
 from slidewise.operators.hashing import plain
 from slidewise.windows import Duration
 
@@ -70,6 +70,7 @@ class Waiting:
         self.bound: Any = bound.ns if isinstance(bound, Duration) else bound
         self.flushed: Any = None  # events up to here were answered by flush
         self.number = 0
+        self.others: Set[str] = frozenset()  # columns that hold no numbers, see `missing`
         self._heap: list[Event] = []
 
     def event(self, row: Mapping[str, Any], key: Any, time: Any) -> Event:
@@ -88,12 +89,30 @@ class Waiting:
             if name in row:
                 raise InputError(f"the event has a column {name!r} already, which is an aggregate's name; rename one")
         try:
-            order = tuple([_rank(row[name]) for name in self._definition.ordering])
+            order = self.order_of(row)
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         self.number += 1
         kept = {name: value if type(value) in PLAIN else plain(value) for name, value in row.items()}
         return Event(kept, key, time, self.number, order, tuple(arguments))
+
+    def order_of(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What orders an event among those of its key and time."""
+        return tuple([_rank(row[name], name, self.others) for name in self._definition.ordering])
+
+    def restate(self, key_of: Callable[[Mapping[str, Any]], Any]) -> Callable[[], None]:
+        """Read the events that wait once more, since more is known of their columns; what undoes that."""
+        before = [(event, event.key, event.order, event.arguments) for event in self._heap]
+        for event in self._heap:
+            event.key = key_of(event.row)
+            event.order = self.order_of(event.row)
+            event.arguments = tuple([spec.arguments(event.row) for spec in self._specs])
+
+        def take_back() -> None:
+            for event, key, order, arguments in before:
+                event.key, event.order, event.arguments = key, order, arguments
+
+        return take_back
 
     def check(self, kind: str | None) -> None:
         """Refuse a bound that does not go with this kind of time; none at all goes with every kind."""
@@ -176,9 +195,9 @@ def in_order(peers: list[Event]) -> list[Event]:
         ) from error
 
 
-def _rank(value: Any) -> tuple[Any, ...]:
-    """What orders a value among others: nulls first, NaN last."""
-    value = plainly(value)
+def _rank(value: Any, name: str, others: Set[str]) -> tuple[Any, ...]:
+    """What orders a column's value among others: nulls first, NaN last."""
+    value = without_nan(plainly(value), name, others)
     if value is None:
         return (0,)
     return (2,) if value != value else (1, value)

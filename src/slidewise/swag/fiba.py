@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -231,6 +231,17 @@ class Fiba(Ranges):
             level += 1
         places = self._place_of(t, bisect_right, level)
         self._all_or_nothing(self._drop, level, places, self._rows_before(level, places))
+
+    def contents(self) -> Iterator[tuple[Any, Any]]:
+        """The times and states of all rows, from the oldest on."""
+        return fiba_check.entries(self._left[-1])
+
+    def fill(self, contents: Sequence[tuple[Any, Any]]) -> None:
+        """Hold these rows' states, sorted by time, instead of what there is."""
+        self.clear()
+        if contents:
+            self._put([t for t, _ in contents], [v for _, v in contents])
+            self._log = []
 
     def undoable_evict_until(self, t: Any) -> Callable[[], None]:
         """`evict_until`, and a function that takes it back without a call, until something else changes the window."""
