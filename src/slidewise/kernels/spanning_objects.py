@@ -122,7 +122,7 @@ def count_pass(
             continue
         rank = int((total - 1) * q)
         at = 0
-        while rank >= counts[at]:
+        while at + 1 < len(counts) and rank >= counts[at]:
             rank -= counts[at]
             at += 1
         found[i] = at

@@ -172,7 +172,7 @@ def as_arrays(spec: Spec, types: list[Any], answers: list[list[Any]]) -> list[An
             values = [None if value is None else value._asdict() for value in values]
         try:
             arrays.append(_as_array(values, answer_type(one.operator, types)))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(f"{one.name!r} has answers that no column can hold: {error}") from error
     return arrays
 

@@ -135,7 +135,7 @@ def joined_rows(waiting: Waiting, table: Any) -> Any:
     rows = [event.row for event in waiting]
     try:
         before = pa.Table.from_pylist(rows, schema=table.schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
         raise CannotJoinError from error
     if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
         raise CannotJoinError
@@ -168,12 +168,15 @@ def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
         kind = schema.field(name).type if name in schema.names else None
         try:
             columns[name] = _fitting(values, kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(
                 f"events that waited and those of this batch have different kinds of {name!r}, which no column can "
                 f"hold: {error}; flush() gives them as dicts"
             ) from error
-    table = pa.table(columns)
+    try:
+        table = pa.table(columns)
+    except UnicodeEncodeError as error:
+        raise InputError(f"an event that waited has a column whose name no table can have: {error}") from error
     found: dict[str, Any] = {}
     for spec in live.specs:
         types = [incoming.kind_of(name) for name in spec.columns]
@@ -190,7 +193,7 @@ def _fitting(values: list[Any], kind: Any) -> Any:
 
     if any(type(value) is str for value in values):
         values = [None if type(value) is float and value != value else value for value in values]
-    with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
         array = pa.array(values, kind)
         if same(array.to_pylist(), values):
             return array

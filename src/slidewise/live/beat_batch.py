@@ -131,7 +131,7 @@ def _as_table(live: BeatLive, incoming: Incoming, rows: list[dict[str, Any]]) ->
         values = [row[name] for row in rows]
         try:
             found[name] = name, pa.array(values, incoming.kind_of(name))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(f"beats have values of {name!r} that the batch's type cannot hold: {error}") from error
     for one in live.kept.asked:
         spec = live.reader(one)

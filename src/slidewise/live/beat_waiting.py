@@ -107,7 +107,7 @@ def _keys(live: BeatLive, incoming: Incoming, keys: list[Any], which: Array) -> 
         values = [key if len(names) == 1 else key[i] for key in keys]
         try:
             found[name] = name, pa.array(values, incoming.kind_of(name)).take(pa.array(which))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise CannotJoinError from error
     return found
 

@@ -241,7 +241,7 @@ def _ticks(old: list[Any], column: Column) -> Array:
         if found.to_pylist() != old:
             raise CannotJoinError
         return read(found, "the rows before").data
-    except (pa.ArrowInvalid, pa.ArrowTypeError, InputError, OverflowError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, InputError, OverflowError, UnicodeEncodeError) as error:
         raise CannotJoinError from error
 
 

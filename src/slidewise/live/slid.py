@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds import Grouped, time_bounds
 from slidewise.kernels.grain import grain_bounds
 from slidewise.kernels.kernel import Answers
@@ -122,12 +123,14 @@ def bounds_of(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Ar
     """The first row and the one past the last of every row's window; without `peers`, of what has arrived so far."""
     starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
     if spec.grain is not None:
-        grain_bounds(spots, offsets, spec.width, spec.grain, spec.edge, spec.is_open, starts, ends)
+        backwards = grain_bounds(spots, offsets, spec.width, spec.grain, spec.edge, spec.is_open, starts, ends)
     else:
         whole = spots.dtype == np.int64
         width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
         edge = spec.edge or (whole and int(spec.width) != spec.width)
-        time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
+        backwards = time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
+    if backwards >= 0:  # rows that come are sorted, so these were stored, and the bounds are not filled in
+        raise SnapshotError(f"rows that were kept for {spec.members[0].name!r} are not in order; start anew")
     if not peers and not spec.is_open:
         ends = np.arange(1, len(spots) + 1)
     return starts, ends

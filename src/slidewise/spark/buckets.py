@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from slidewise.errors import SnapshotError
 from slidewise.spark.directory import Bucket, Directory
 from slidewise.spark.pages import LARGEST, Pages, record, record_from
 from slidewise.spark.runs import ranges
+from slidewise.spark.sound_pages import check_keys, check_order, reading, require
 
 Array = Any
 LOWEST = -(2**63)
@@ -95,17 +98,51 @@ class Buckets:
             return self.empty()
         found: list[list[Any]] = []
         for place in places:
-            payload = self._pages.read(self._directory.buckets[place].page)
-            assert payload is not None
+            bucket = self._directory.buckets[place]
+            payload = self._pages.read(bucket.page)
+            if payload is None:
+                raise SnapshotError(f"page {bucket.page} of keys is not there; restore the checkpoint from a copy")
             pieces = []
             for _ in self._schemas:
                 length = int.from_bytes(payload[:4], "little")
                 pieces.append(payload[4 : 4 + length])
                 payload = payload[4 + length :]
             schemas = [self._keys_schema, *self._schemas]
-            found.append([record_from(data, one) for data, one in zip([*pieces, payload], schemas, strict=True)])
+            pieces.append(payload)
+            records = zip(pieces, schemas, self._never_null, strict=True)
+            found.append([record_from(data, schema, names) for data, schema, names in records])
+            with reading(f"page {bucket.page} of keys"):
+                self._check(place, Keys(found[-1][0], found[-1][1:]))
         table, *parts = [pa.concat_tables(some) for some in zip(*found, strict=True)]
         return Keys(table, parts)
+
+    @cached_property
+    def _never_null(self) -> list[list[str]]:
+        """For the keys and each part the columns that always have a value: our own, and the time of rows."""
+        numbers = [of_part(name, i) for i in range(len(self._schemas)) for name in (COUNT, LARGE)]
+        found = [[HASH, NEWEST, *numbers]]
+        for i, schema in enumerate(self._schemas):
+            own = [field.name for field in schema if str(field.type) in ("int64", "double", "bool")]
+            found.append(own if i or self._of_page is not np.max else [schema.names[0]])
+        return found
+
+    def _check(self, place: int, keys: Keys) -> None:
+        """The keys of a page are those of its stretch of hashes, and each has the rows that lie there, in order."""
+        buckets, hashes, parts = self._directory.buckets, keys.numbers(HASH), range(len(keys.parts))
+        counts = [keys.numbers(of_part(COUNT, i)) for i in parts]
+        large = [keys.numbers(of_part(LARGE, i)) for i in parts]
+        check_keys(keys, hashes, counts, large, self._directory.next_large)
+        require(len(keys) and hashes[0] >= buckets[place].low, "keys are of other hashes")
+        require(place + 1 == len(buckets) or hashes[-1] < buckets[place + 1].low, "keys are of other hashes")
+        newest = keys.numbers(NEWEST)
+        require(self._of_page(newest) == buckets[place].newest, "keys have other times than the directory says")
+        if self._of_page is np.max:
+            released = self._directory.released
+            require(released is None or buckets[place].newest <= released, "keys are newer than what was released")
+            for i, part in enumerate(keys.parts):
+                check_order(part.column(0).cast("int64").to_numpy(), keys.offsets(i), once=i > 0, newest=newest)
+            for part in keys.parts[1:]:
+                require((part.column(1).to_numpy() > 0).all(), "cells have no rows")
 
     def write(self, places: list[int], keys: Keys) -> None:
         """Put keys, sorted by hash, into these buckets in place of what is there, and into more where they are full."""

@@ -22,6 +22,7 @@ from slidewise.live.slid import columns_of
 from slidewise.live.spec import Member, Spec
 from slidewise.spark.large_key import Windowed, windowed
 from slidewise.spark.sorted_rows import SortedRows
+from slidewise.spark.sound_pages import reading
 from slidewise.spark.states import get_state, put_state
 
 Array = Any
@@ -74,6 +75,9 @@ class CellTables:
     def cells(self, table: Any, members: list[Member] | None = None) -> Cells:
         """Cells from a table; with the partials of these members only, where they are given."""
         counts = table.column(ROWS).to_numpy()
+        if (counts < 0).any():
+            name = self.spec.members[0].name
+            raise SnapshotError(f"the cells of {name!r} make no sense: one has {counts.min()} rows")
         parts = []
         for j, (one, kinds, dtypes) in enumerate(zip(self.spec.members, self._fields, self._dtypes, strict=True)):
             if members is not None and one not in members:
@@ -127,11 +131,9 @@ def _bytes(one: Member, state: Any) -> bytes:
 
 def _state(one: Member, data: bytes) -> Any:
     source = Reader(data)
-    try:
+    with reading(f"a partial of {one.name!r}"):
         state = get_state(source, one)
         source.end()
-    except (ValueError, IndexError, TypeError) as error:
-        raise SnapshotError(f"a partial of {one.name!r} makes no sense: {error}") from error
     return state
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from slidewise.errors import SnapshotError
 from slidewise.live.codec import Reader, Writer
 from slidewise.spark.pages import Pages
+from slidewise.spark.sound_pages import check_pointers, reading, require
 
 SLOTS = 32
 State = tuple[int, tuple[Any, ...]] | None
@@ -24,8 +25,9 @@ Combine = Callable[[State, State], State]
 class ChunkWindow:
     """A window of chunks; `base` is the number of its page 0, and `combine` joins two states."""
 
-    def __init__(self, pages: Pages, base: int, combine: Combine) -> None:
+    def __init__(self, pages: Pages, base: int, combine: Combine, check: Callable[[Any], State] = lambda s: s) -> None:
         self._pages = pages
+        self._check = check  # of a state that was stored: a ValueError, or the state
         self._base = base
         self._combine = combine
         self._slots: dict[int, list[State]] = {}
@@ -93,8 +95,16 @@ class ChunkWindow:
             payload = self._pages.read(self._base + number) if number in self._stored else None
             if number in self._stored and payload is None:
                 raise SnapshotError(f"slots {number} of a large key are not there; restore the checkpoint from a copy")
-            self._slots[number] = [None] * SLOTS if payload is None else Reader(payload).value()
+            self._slots[number] = [None] * SLOTS if payload is None else self._read(number, payload)
         return self._slots[number]
+
+    def _read(self, number: int, payload: bytes) -> list[State]:
+        source = Reader(payload)
+        with reading(f"slots {number} of a large key"):
+            states = source.value()
+            source.end()
+            require(type(states) is list and len(states) == SLOTS, f"there are not {SLOTS} of them")
+            return [self._check(state) for state in states]
 
     def _get(self, chunk: int) -> State:
         return self._page(chunk // SLOTS)[chunk % SLOTS]
@@ -123,9 +133,11 @@ class ChunkWindow:
         """The pointers and running partials."""
         return [self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB]
 
-    def load(self, values: list[Any]) -> None:
-        self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = values
-        if not self.F <= self.L <= self.R <= self.A <= self.B <= self.E:
-            raise ValueError(f"no DABA Lite has the pointers {values[:6]}")
+    def load(self, values: list[Any], tail: int) -> None:
+        """Become what `dump` gave; `tail` is the open chunk."""
+        *pointers, aggRA, aggB = values
+        check_pointers(pointers, tail)
+        self.F, self.L, self.R, self.A, self.B, self.E = pointers
+        self.aggRA, self.aggB = self._check(aggRA), self._check(aggB)
         self._first_page = self.F // SLOTS
         self._stored = range(self._first_page, -(-self.E // SLOTS) if self.F < self.E else self._first_page)

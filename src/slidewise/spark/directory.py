@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slidewise.errors import SnapshotError
 from slidewise.live.codec import Reader, Writer
 from slidewise.spark.pages import DIRECTORY, LARGE, Pages
+from slidewise.spark.sound_pages import check_directory, reading
 
 
 class Waiting(NamedTuple):
@@ -50,14 +50,13 @@ class Directory:
             pages.first_new = DIRECTORY + 1
             return
         source = Reader(payload)
-        try:
+        with reading("the shard's directory"):
             self.schema, self.released, self.timer = source.value(), source.value(), source.value()
             self.next_page, self.next_large = source.size(), source.size()
             self.waiting = [Waiting(*one) for one in source.row()]
             self.buckets = [Bucket(*one) for one in source.row()]
             source.end()
-        except (ValueError, IndexError, TypeError) as error:
-            raise SnapshotError(f"the shard's directory makes no sense: {error}") from error
+            check_directory(self)
         pages.first_new = self.next_large << LARGE
 
     def drop_page(self, number: int) -> None:

@@ -87,6 +87,13 @@ class LargeCells(LargeKey):
             found.append(Answers(answers.fields, ok if answers.valid is None else ok & answers.valid))
         return found
 
+    @property
+    def _never_null(self) -> list[str]:
+        return list(self._schema.names)
+
+    def _times(self, rows: Any) -> Array:
+        return rows.column(NEWEST).to_numpy()
+
     def _newest(self, rows: Any) -> int:
         return int(rows.column(NEWEST)[-1].as_py())
 

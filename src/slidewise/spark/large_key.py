@@ -14,6 +14,7 @@ an Arrow record batch without schema.
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from slidewise.live.spec import Member, Spec
 from slidewise.spark.chunk_window import ChunkWindow, State
 from slidewise.spark.pages import LARGE, Pages, record, record_from
 from slidewise.spark.sorted_rows import SortedRows
+from slidewise.spark.sound_pages import MOST_CHUNKS, check_order, check_state, reading, require, whole
 from slidewise.spark.waiting_room import ticks
 from slidewise.tables.evaluate import check_inputs, typed
 
@@ -110,7 +112,8 @@ class LargeKey:
         self._tail_at = 0
         self._starts = [(0, 0) for _ in groups]  # the chunk that a window starts in, and its first row's position
         self._windows = [
-            ChunkWindow(pages, self._base + ((1 + w) << 28), group.combine) for w, group in enumerate(groups)
+            ChunkWindow(pages, self._base + ((1 + w) << 28), group.combine, partial(check_state, group))
+            for w, group in enumerate(groups)
         ]
         self._chunks: dict[int, Any] = {}
         payload = pages.read(self._base)
@@ -119,25 +122,39 @@ class LargeKey:
 
     def _load(self, payload: bytes) -> None:
         source = Reader(payload)
-        try:
-            self._low, self._tail, self._tail_at, bounded, starts, windows = [source.value() for _ in range(6)]
+        with reading("the header of a large key"):
+            low, tail, tail_at, bounded, starts, windows = [source.value() for _ in range(6)]
             source.end()
             if bounded != [group.bounded for group in self._groups]:
                 raise ValueError("an operator that was compiled is not any more, or the other way round")
-            self._old_low = self._low
-            self._starts = list(starts)
-            for window, values in zip(self._windows, windows, strict=True):
-                window.load(values)
-        except (ValueError, IndexError, TypeError) as error:
-            raise SnapshotError(f"the header of a large key makes no sense: {error}") from error
+            self._tail = whole(tail, 0, MOST_CHUNKS - 2, "the open chunk")
+            self._tail_at = whole(tail_at, tail, 2**62, "the place of the open chunk's first row")
+            self._starts = [(whole(c, 0, tail, "a chunk"), whole(at, 0, 2**62, "a place")) for c, at in starts]
+            self._low = self._old_low = min((chunk for chunk, _ in self._starts), default=tail)
+            require(low == self._low, "the first chunk is not that of a window")
+            for window, values, (chunk, _) in zip(self._windows, windows, self._starts, strict=True):
+                window.load(values, tail)
+                require(min(chunk, tail) <= window.F, "a window begins after its aggregates")
 
     def _chunk(self, number: int) -> Any:
         if number not in self._chunks:
             payload = self._pages.read(self._base + 1 + number)
             if payload is None:
                 raise SnapshotError(f"chunk {number} of a large key is not there; restore the checkpoint from a copy")
-            self._chunks[number] = record_from(payload, self._schema)
+            self._chunks[number] = record_from(payload, self._schema, self._never_null)
+            with reading(f"chunk {number} of a large key"):
+                require(number == self._tail or len(self._chunks[number]), "it has no rows")
+                times = self._times(self._chunks[number])
+                check_order(times, np.array([0, len(times)]), once=False)
         return self._chunks[number]
+
+    @property
+    def _never_null(self) -> list[str]:
+        """The columns that always have a value."""
+        return [self._definition.on or ""]
+
+    def _times(self, rows: Any) -> Array:
+        return ticks(rows, self._definition.on or "")
 
     def begin(self, rows: Any) -> None:
         """Take these rows, which were in a shared page so far; every window begins at the first of them."""
@@ -284,8 +301,10 @@ class LargeKey:
         self._pages.write(self._base, bytes(out.data))
 
     def drop(self) -> None:
-        """Drop all pages of the key."""
+        """Drop all pages of the key. Some are looked at, so that a header does not make up millions of them."""
         for chunk in range(self._low, self._tail + 1):
+            if (self._tail - chunk) % 1_024 == 0:
+                self._chunk(chunk)
             self._pages.drop(self._base + 1 + chunk)
         for window in self._windows:
             window.drop()

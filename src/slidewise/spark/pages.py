@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, Protocol
 
 from slidewise.errors import SnapshotError
+from slidewise.spark.sound_pages import check_message, reading, require
 from slidewise.spark.squeezing import squeezed, unsqueezed
 
 MAGIC = b"SWPG"
@@ -78,7 +80,7 @@ class Pages:
     def words(self) -> str:
         """What the query that wrote these pages says, whichever it is; nothing where it left no words."""
         page = self._store.get(WORDS)
-        return "" if page is None else opened(page, None, self._shard, WORDS).decode()
+        return "" if page is None else opened(page, None, self._shard, WORDS).decode(errors="replace")
 
     def write(self, number: int, payload: bytes) -> None:
         self._changed[number] = payload
@@ -131,7 +133,8 @@ def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> byt
         raise SnapshotError(
             f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {_RESTORE}"
         )
-    return unsqueezed(how, page[_HEADER.size : -_DIGEST], size)
+    with reading(what):
+        return unsqueezed(how, page[_HEADER.size : -_DIGEST], size)
 
 
 _RESTORE = "restore the checkpoint from a copy, or start from a new one"
@@ -154,11 +157,17 @@ def record(batch: Any) -> bytes:
     return bytes(batch.serialize())
 
 
-def record_from(data: Any, schema: Any) -> Any:
-    """The table whose only record batch these bytes are."""
+def record_from(data: Any, schema: Any, never_null: Iterable[str] = ()) -> Any:
+    """The table whose only record batch these bytes are, checked in full: it comes from storage."""
     import pyarrow as pa
 
     try:
-        return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), schema)])
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        check_message(data)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+        batch.validate(full=True)
+        require(len(batch) <= 8 * len(data), f"{len(batch)} rows cannot be in {len(data)} bytes")
+        for name in never_null:
+            require(not batch.column(schema.get_field_index(name)).null_count, f"{name!r} has nulls")
+        return pa.Table.from_batches([batch])
+    except (pa.ArrowException, ValueError, OSError, EOFError) as error:
         raise SnapshotError(f"a page's rows make no sense: {error}; {_RESTORE}") from error

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import uintp as u
 
+from slidewise.errors import SnapshotError
 from slidewise.kernels.jit import cached_jit
 
 _SEVEN = np.uint64(0x7F)
@@ -55,6 +56,10 @@ def as_text(data: bytes) -> str:
 
 def as_bytes(text: str) -> bytes:
     """The bytes that `as_text` made this text of."""
+    if not isinstance(text, str) or not text.isascii():
+        raise SnapshotError(
+            "a page of the state is no text of seven bits a character; restore the checkpoint from a copy"
+        )
     size = len(text) * 7 // 8
     groups = -(-len(text) // 8)
     padded = np.zeros(8 * groups, np.uint8)

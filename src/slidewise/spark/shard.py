@@ -19,6 +19,7 @@ from slidewise.spark.keeping import Keeping
 from slidewise.spark.pages import WORDS, OtherQueryError, Pages, Store
 from slidewise.spark.runs import Runs
 from slidewise.spark.sorted_rows import check_times
+from slidewise.spark.sound_pages import stored_schema
 from slidewise.spark.stream_answers import pane_bytes, panes_of, running
 from slidewise.spark.waiting_room import ready, ticks, wait
 from slidewise.spark.words import differences
@@ -74,7 +75,7 @@ class Shard:
         pages = Pages(store, self._terms.fingerprint, number)
         directory = self._directory(pages)
         until = watermark * 1_000 if watermark > 0 else None
-        schema = pa.ipc.read_schema(pa.py_buffer(directory.schema)) if directory.schema else tables[0].schema
+        schema = stored_schema(directory.schema, B.HASH, self._definition) if directory.schema else tables[0].schema
         directory.schema = directory.schema or self._described(schema).serialize().to_pybytes()
         table = pa.concat_tables([_as(one, schema) for one in tables]) if tables else schema.empty_table()
         on = self._definition.on
@@ -264,7 +265,7 @@ def _as(table: Any, schema: Any) -> Any:
         return table
     try:
         return table.cast(schema)
-    except (pa.ArrowInvalid, ValueError) as error:
+    except (pa.ArrowException, ValueError) as error:
         raise InputError(
             f"the stream's columns are not those of the checkpoint: it has {', '.join(map(str, schema))}; {error}"
         ) from error

@@ -12,14 +12,15 @@ import numpy as np
 
 from slidewise.beats.parts import Arguments, Kept, Part, Stored, Values
 from slidewise.beats.slices import Slices
-from slidewise.errors import SnapshotError
 from slidewise.kernels.partials import Partials
 from slidewise.live.codec import Reader, Writer
 from slidewise.live.spec import Member
+from slidewise.spark.sound_pages import check_order, reading, require
 from slidewise.spark.states import get_state, put_state
 
 Array = Any
 NUMBER = "number"
+_FARTHEST = 2**60  # of the numbers of slices
 
 
 class SliceRows:
@@ -59,11 +60,24 @@ class SliceRows:
 
     def slices(self, table: Any, codes: Array) -> Slices:
         """The slices in a table, of keys with these codes."""
+        with reading("a page's slices"):
+            return self._slices(table, codes)
+
+    def _slices(self, table: Any, codes: Array) -> Slices:
+        require(len(codes) == len(table), "keys have other numbers of slices")
+        numbers = _array(table.column(NUMBER), np.dtype(np.int64))
+        require(((numbers > -_FARTHEST) & (numbers < _FARTHEST)).all(), "a slice has a number that none can have")
+        check_order(numbers, np.searchsorted(codes, np.arange(codes[-1] + 2 if len(codes) else 1)), once=True)
         parts: list[Stored] = []
         for i, (part, like) in enumerate(zip(self._kept.parts, self._empty.parts, strict=True)):
             counts = _array(table.column(f"{i} rows"), np.dtype(np.int64))
+            require((counts >= 0).all() and counts.sum() < 2**62, "a slice has a number of rows that none can have")
             columns = [table.column(f"{i} {j}").combine_chunks() for j in range(_width(part, like))]
             if isinstance(like, Values):
+                for column in columns:
+                    sizes = np.array(column.value_lengths().fill_null(0), np.int64)
+                    sound = (sizes == counts).all() and not column.flatten().null_count
+                    require(sound, "a slice has not as many values as rows")
                 values = [_array(column.flatten(), x.dtype) for column, x in zip(columns, like.inputs, strict=True)]
                 parts.append(Values(values, counts))
             elif not columns:
@@ -71,11 +85,12 @@ class SliceRows:
             elif like.dtypes is None:
                 states = np.empty(len(counts), object)
                 states[:] = [None if data is None else self._state(i, data) for data in columns[0].to_pylist()]
+                require(not ((counts > 0) & ~np.array(columns[0].is_valid())).any(), "rows of a slice have no state")
                 parts.append(Partials(like.op, [states], counts, None))
             else:
                 fields = [_array(column, x.dtype) for column, x in zip(columns, like.fields, strict=True)]
                 parts.append(Partials(like.op, fields, counts, like.dtypes))
-        return Slices(codes, _array(table.column(NUMBER), np.dtype(np.int64)), parts)
+        return Slices(codes, numbers, parts)
 
     def _bytes(self, part: int, state: Any) -> bytes:
         out = Writer()
@@ -84,11 +99,9 @@ class SliceRows:
 
     def _state(self, part: int, data: bytes) -> Any:
         source = Reader(data)
-        try:
+        with reading(f"a state of {self._members[part].name}"):
             state = get_state(source, self._members[part])
             source.end()
-        except (ValueError, IndexError, TypeError) as error:
-            raise SnapshotError(f"a state of {self._members[part].name} makes no sense: {error}") from error
         return state
 
 

@@ -33,7 +33,12 @@ def squeezed(payload: bytes) -> tuple[int, bytes]:
 
 
 def unsqueezed(how: int, data: bytes, size: int) -> bytes:
-    """The payload, which had so many bytes."""
+    """The payload, which had so many bytes; ValueError where it has others. No more memory is taken than for these."""
+    found = (
+        len(data) if how == AS_IS else _unpacked(np.frombuffer(data, np.uint8)) if how in (LZ4, LZ4_OF_PLANES) else -1
+    )
+    if found != size:
+        raise ValueError(f"what was made smaller by the way {how} has {found} bytes, and not {size}")
     if how == AS_IS:
         return data
     plain: bytes = _codec().decompress(data, size, asbytes=True)
@@ -50,6 +55,46 @@ def _codec() -> Any:
     import pyarrow as pa
 
     return pa.Codec("lz4_raw")
+
+
+@cached_jit
+def _unpacked(block: Array) -> Any:
+    """How many bytes an LZ4 block unpacks to; -1 where it is none. Arrow would leave what is missing as it was."""
+    at: Any = 0
+    total: Any = 0
+    while at < len(block):
+        token = block[at]
+        at += 1
+        literals: Any = np.int64(token >> 4)
+        if literals == 15:
+            more = np.int64(255)
+            while more == 255:
+                if at >= len(block):
+                    return -1
+                more = np.int64(block[at])
+                at += 1
+                literals += more
+        at += literals
+        total += literals
+        if at == len(block):
+            return total
+        if at + 2 > len(block):
+            return -1
+        back = np.int64(block[at]) | np.int64(block[at + 1]) << 8
+        at += 2
+        if back == 0 or back > total:
+            return -1
+        length: Any = np.int64(token & 15)
+        if length == 15:
+            more = np.int64(255)
+            while more == 255:
+                if at >= len(block):
+                    return -1
+                more = np.int64(block[at])
+                at += 1
+                length += more
+        total += length + 4
+    return -1
 
 
 @cached_jit

@@ -6,6 +6,7 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.live.codec import NotPlainError, Reader, Writer
+from slidewise.operators.equality import shown
 
 
 def put_state(out: Writer, one: Any, state: Any) -> None:
@@ -20,5 +21,9 @@ def put_state(out: Writer, one: Any, state: Any) -> None:
 
 
 def get_state(source: Reader, one: Any) -> Any:
-    state, decode = source.value(), one.operator.decode
-    return state if decode is None else decode(state)
+    """A state as the operator has it; ValueError where it can have none such."""
+    stored, operator = source.value(), one.operator
+    state = stored if operator.decode is None else operator.decode(stored)
+    if operator.is_state is not None and not operator.is_state(state):
+        raise ValueError(f"{shown(stored)} is no state of {operator.name!r}")
+    return state

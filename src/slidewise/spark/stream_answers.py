@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
-from slidewise.errors import SnapshotError, SumOverflowError
+from slidewise.errors import SumOverflowError
 from slidewise.live.batch_kernels import as_arrays
 from slidewise.live.batch_running import Before, running_spec
 from slidewise.live.codec import Reader, Writer
@@ -18,6 +18,7 @@ from slidewise.live.slid import Slid, columns_of
 from slidewise.live.spec import Spec
 from slidewise.spark.blame import fault, said
 from slidewise.spark.sorted_rows import SortedRows, named
+from slidewise.spark.sound_pages import reading, whole
 from slidewise.spark.states import get_state, put_state
 from slidewise.tables.evaluate import check_inputs, typed
 
@@ -157,11 +158,9 @@ def panes_of(specs: list[Spec], data: bytes | None) -> list[RunningPane]:
         return [RunningPane(spec) for spec in specs]
     source = Reader(data)
     found = []
-    try:
+    with reading("what a key has had so far"):
         for spec in specs:
-            count = source.size()
+            count = whole(source.size(), 0, 2**62, "the number of rows")
             found.append(_pane(spec, count, [get_state(source, one) for one in spec.members] if count else []))
         source.end()
-    except (ValueError, IndexError, TypeError) as error:
-        raise SnapshotError(f"running states make no sense: {error}") from error
     return found

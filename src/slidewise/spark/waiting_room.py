@@ -30,7 +30,7 @@ def ready(pages: Pages, directory: Directory, schema: Any, on: str, until: int) 
         if payload is None:
             raise SnapshotError(f"page {one.page} of waiting rows is not there; restore the checkpoint from a copy")
         directory.drop_page(one.page)
-        table = record_from(payload, schema)
+        table = record_from(payload, schema, (HASH, on))
         if one.last <= until:
             found.append(table)
             continue

@@ -25,7 +25,12 @@ def differences(old: str, new: str) -> str:
     >>> differences('{"shards=": "16", "a": "1"}', '{"shards=": "8", "b": "1"}')
     'shards= was 16 and is 8; a is gone; b is new'
     """
-    was, now = json.loads(old), json.loads(new)
+    try:
+        was, now = json.loads(old), json.loads(new)
+    except (ValueError, RecursionError):
+        was = None
+    if not isinstance(was, dict):
+        return "what the other one says cannot be read"
     told = [
         f"{name} is gone" if name not in now else f"{name} was {was[name]} and is {now[name]}"
         for name in was
