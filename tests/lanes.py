@@ -381,9 +381,11 @@ class Rows:
 
 
 def plain(value: Any) -> Any:
-    """Structs as tuples of pairs, whatever lane they came from."""
+    """Structs as tuples of pairs, whatever lane they came from; a bare tuple is a struct whose fields have numbers."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
+    elif isinstance(value, tuple):
+        value = {str(i): one for i, one in enumerate(value)}
     if isinstance(value, dict):
         return tuple((name, plain(one)) for name, one in value.items())
     return value

@@ -23,6 +23,16 @@ longest_drop = sw.operator(
 )
 words = sw.operator(name="words", identity="", combine=lambda a, b: a + b)
 
+
+def answering(name: str, lower: Any) -> Any:
+    """The last of the values, and what `lower` makes of it."""
+    return sw.operator(name=name, identity=None, lift=lambda x: x, combine=lambda a, b: b, lower=lower)
+
+
+alone = answering("alone", lambda x: (x,))
+doubled = answering("doubled", lambda x: (x, x + 0.5))
+parsed = answering("parsed", lambda x: (x, len(x), (x * 2, None if x == "y" else True)))
+
 EVENTS = pa.schema(
     [
         *(("machine", pa.string()), ("line", pa.int64()), ("ts", pa.timestamp("ms")), ("seq", pa.int64())),
@@ -230,6 +240,20 @@ CASES = [
         BIG,
     ),
     Case("grain, times as states", sliding(newest=sw.argmax("load", "ts").over("6s", grain="4s")), BIG),
+    Case(
+        "tuples as answers",
+        sliding(
+            one=alone("load").over("9s"),
+            one_so_far=alone("load").over("all"),
+            one_of_rows=alone("seq").over(rows=3),
+            one_text=alone("tag").over("9s", at_least=2),
+            two=doubled("load").where("ok").over("9s"),
+            mixed=parsed("tag").over("9s"),
+            mixed_so_far=parsed("tag").over("all", closed="left"),
+            mixed_cells=parsed("tag").over("6s", grain="4s"),
+        ),
+        BIG,
+    ),
     Case("own operator", sliding(drop=longest_drop("load").over("9s"), by_rows=longest_drop("seq").over(rows=4)), BIG),
     Case(
         "in input order",
@@ -281,6 +305,79 @@ CASES += [
         (pa.float64(), [s / 8 - 1 for s in _SECONDS], 0.75, 0.5),
         (pa.float64(), [2.0**60 + s * 2.0**10 for s in _SECONDS], 2.0**12, 3),
     ]
+]
+
+
+def _of_every_type(count: int) -> pa.Table:
+    """A column of each type that Spark has for plain values, with values that are equal at times, and nulls."""
+    choose = random.Random(7)
+    start, day = datetime(2024, 3, 1, tzinfo=UTC), date(2024, 3, 1)
+    kinds: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "bool": (pa.bool_(), [True, False]),
+        "int8": (pa.int8(), [-128, -1, 0, 127]),
+        "int64": (pa.int64(), [2**62, -(2**62), 1, 0]),
+        "float32": (pa.float32(), [0.1, -0.0, 0.0, NAN, 1e30]),
+        "text": (pa.string(), ["", "a", "é"]),
+        "binary": (pa.binary(), [b"", b"\xff", b"a"]),
+        "date": (pa.date32(), [day, day + timedelta(days=1)]),
+        "moment": (pa.timestamp("us", "UTC"), [start, start + timedelta(microseconds=1)]),
+        "local": (pa.timestamp("us"), [datetime(2024, 3, 31, 2, 30), datetime(2024, 10, 27, 2, 30, 0, 1)]),
+    }
+    columns = {
+        "machine": pa.array([choose.choice("ab") for _ in range(count)]),
+        "ts": pa.array(
+            [start + timedelta(seconds=choose.randrange(count)) for _ in range(count)], EVENTS.field("ts").type
+        ),
+        "order": pa.array([choose.randrange(9) for _ in range(count)], pa.int64()),
+    }
+    return pa.table(
+        columns
+        | {
+            name: pa.array([choose.choice([None, *values]) for _ in range(count)], kind)
+            for name, (kind, values) in kinds.items()
+        }
+    )
+
+
+EVERY_TYPE = _of_every_type(40)
+_NUMBERS = [
+    *(sw.sum, sw.mean, sw.variance, sw.stddev, sw.product, sw.geomean, sw.value_range, sw.relative_variation),
+    *(sw.median, sw.quantile(0.25), sw.quantile(0.5, approximate=0.05)),
+]
+_ANY = [
+    *(sw.max, sw.min, sw.first, sw.last, sw.count, sw.count_distinct, sw.maxcount, sw.mincount, sw.collect, sw.m4),
+    sw.quantile(0.5, interpolation="lower"),
+]
+_FEW = [sw.max, sw.first, sw.count, sw.count_distinct, sw.collect]  # the others would take long to compile
+
+
+def _every_operator(over: Any) -> dict[str, Any]:
+    """Every operator over every type that it takes, but for a few; sums of the greatest integers would not fit."""
+    found: list[Any] = [sw.bool_and("bool"), sw.bool_or("bool"), sw.sum("float32"), sw.mean("float32")]
+    for name in EVERY_TYPE.column_names[3:]:
+        found += [op(name) for op in (_FEW if name in ("bool", "float32") else _ANY)]
+        if name in ("bool", "int8"):
+            found += [op(name) for op in _NUMBERS] + [sw.covariance(name, "order"), sw.correlation("order", name)]
+        if name not in ("bool", "float32"):
+            found += [sw.argmax(name, "order"), sw.argmin("order", name)]
+        if name in ("bool", "int8", "float32", "text", "binary"):
+            found += [sw.hyperloglog(p=4)(name), sw.bloom(bits=32, hashes=2, probe=1)(name)]
+    return {repr(one): over(one) for one in found}
+
+
+CASES += [
+    Case("every operator and type over time", sliding(columns=_every_operator(lambda one: one.over("9s"))), EVERY_TYPE),
+    Case(
+        "every operator and type over rows and so far",
+        sliding(
+            columns={
+                f"{name} {i}": one
+                for i, over in enumerate([lambda one: one.over(rows=3), lambda one: one.over("all")])
+                for name, one in _every_operator(over).items()
+            }
+        ),
+        EVERY_TYPE,
+    ),
 ]
 BY_NAME = {case.name: case for case in CASES}
 assert len(BY_NAME) == len(CASES)

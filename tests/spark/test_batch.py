@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -18,6 +20,7 @@ from pyspark.sql import types as T
 from spark_data import HEALTH, QUIET, events, same_rows
 
 import slidewise as sw
+from slidewise.spark import batch
 from slidewise.spark.slices import why_not
 
 pytestmark = QUIET
@@ -29,15 +32,33 @@ CASES = {name: case for name, case in features.BY_NAME.items() if name not in NO
 IN_SLICES = {name: case for name, case in CASES.items() if why_not(case.definition) is None}
 
 
+def in_small_pieces(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A task that goes on with every few rows, so that keys of a few dozen rows come in several batches."""
+
+    def small(batches: Any) -> Any:
+        from slidewise.spark import carrying, sorting
+
+        before = carrying.FEWEST, sorting.PIECE
+        carrying.FEWEST, sorting.PIECE = 1, 5
+        try:
+            yield from task(batches)
+        finally:
+            carrying.FEWEST, sorting.PIECE = before
+
+    return small
+
+
 def on_spark(spark: SparkSession, cases: list[lanes.Case], **options: Any) -> dict[str, Any]:
-    """All cases in one lane, which is there for as long as it is needed."""
+    """All cases in one lane, which is there for as long as it is needed; keys come in several batches."""
+    whole = batch._carried
 
     def lane(definition: sw.Sliding, table: pa.Table) -> pa.Table:
         return spark.createDataFrame(table.combine_chunks()).transform(definition, **options).toArrow()
 
     lanes.LANES["spark_batch"] = lane
     try:
-        return lanes.run("spark_batch", cases)
+        with patch.object(batch, "_carried", lambda *given: in_small_pieces(whole(*given))):
+            return lanes.run("spark_batch", cases)
     finally:
         del lanes.LANES["spark_batch"]
 

@@ -11,7 +11,7 @@ from slidewise.beats.slices import sliced
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError
 from slidewise.kernels.beats import times_of
-from slidewise.kernels.give_back import as_arrow_array
+from slidewise.kernels.give_back import BARE, as_arrow_array
 from slidewise.kernels.series import Column, read
 from slidewise.tables.arrange import key_codes
 from slidewise.tables.evaluate import Rows
@@ -63,7 +63,7 @@ def _first_rows(definition: Definition, frame: Any) -> Array:
 
 def as_times(on: str, like: Column, ticks: Array) -> Any:
     """Beats as an Arrow array of the time column's type, which must hold them."""
-    array = as_arrow_array({"0": like.back(ticks)}, None)
+    array = as_arrow_array({BARE: like.back(ticks)}, None)
     if ticks.dtype == np.int64 and len(ticks):
         found = read(array, repr(on)).data
         if not np.array_equal(found, ticks):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from slidewise.errors import InputError
+from slidewise.kernels.arrow_values import arrow_array, structured
 from slidewise.kernels.series import Array, kind_of
+
+BARE = ""  # the name of the one field of answers that are no structs
 
 
 def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
     """Answers as the same kind of series as the input, null where they are not valid.
 
-    One field is a plain series, several are a struct. Arrays of objects hold lists or values of any kind.
+    The field `BARE` is a plain series, others are those of a struct. Arrays of objects hold lists or values of any
+    kind, of which tuples are structs, too.
     """
     kind = kind_of(like)
     if valid is not None and valid.all():
@@ -33,7 +38,7 @@ def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
 
 
 def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
-    if len(fields) > 1:
+    if BARE not in fields:
         parts = {name: _to_numpy(part) for name, part in fields.items()}
         answer = _as_struct(parts)
     else:
@@ -67,13 +72,14 @@ def _to_numpy(part: Array) -> Array:
     return part if isinstance(part, np.ndarray) else part.to_numpy(zero_copy_only=False)
 
 
-def as_arrow_array(fields: dict[str, Array], valid: Array | None) -> Any:
+def as_arrow_array(fields: dict[str, Array], valid: Array | None, kind: Any = None) -> Any:
+    """Answers as an Arrow array, null where they are not valid; objects of this type, where it is known."""
     import pyarrow as pa
     from pyarrow import compute
 
     mask = None if valid is None else ~valid
-    if len(fields) > 1:
-        parts = [part if isinstance(part, pa.Array) else pa.array(part) for part in fields.values()]
+    if BARE not in fields:
+        parts = [part if isinstance(part, pa.Array) else _part(part) for part in fields.values()]
         return pa.StructArray.from_arrays(parts, names=list(fields), mask=None if mask is None else pa.array(mask))
     part = next(iter(fields.values()))
     if isinstance(part, pa.Array):
@@ -82,10 +88,20 @@ def as_arrow_array(fields: dict[str, Array], valid: Array | None) -> Any:
         return pa.array(part, mask=mask)
     values = [None if mask is not None and mask[i] else value for i, value in enumerate(part.tolist())]
     try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        found = type(next(value for value in values if value is not None)).__name__
-        raise InputError(f"Arrow cannot hold answers of type {found}; give the input as a NumPy array") from error
+        if kind is not None and not pa.types.is_null(kind):
+            with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+                return arrow_array(values, kind)
+        return arrow_array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
+        kinds = " and ".join(dict.fromkeys(type(value).__name__ for value in values if value is not None))
+        raise InputError(f"Arrow cannot hold answers of type {kinds} ({error}); let all be of one kind") from error
+
+
+def _part(part: Array) -> Any:
+    """One field of structs."""
+    import pyarrow as pa
+
+    return pa.array(part) if part.dtype != object else arrow_array(part.tolist())
 
 
 def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
@@ -94,7 +110,7 @@ def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
     def series(data: Any) -> Any:
         return pd.Series(data, index=like.index, name=like.name)
 
-    if len(fields) > 1:
+    if BARE not in fields:
         parts = [series(part if isinstance(part, np.ndarray) else part.to_pandas().array) for part in fields.values()]
         rows = zip(*(part.tolist() for part in parts), strict=True)
         answer = np.array([*(dict(zip(fields, row, strict=True)) for row in rows), None], object)[:-1]
@@ -102,6 +118,8 @@ def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
             answer[~valid] = None
         return series(answer)
     part = next(iter(fields.values()))
+    if isinstance(part, np.ndarray) and part.dtype == object:
+        part = np.array([*map(structured, part.tolist()), None], object)[:-1]
     if isinstance(part, np.ndarray) and (isinstance(like.dtype, np.dtype) or part.dtype == object):
         if valid is None:
             return series(part)

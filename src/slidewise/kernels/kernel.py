@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,23 @@ _KERNELS: Kept[Kernel | None] = Kept()
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One array per field of the answer, and which rows have one; None means all."""
+    """One array per field of the answer, and which rows have one; None means all.
+
+    `struct` means that the answer is a tuple, which one field does not tell.
+    """
 
     fields: list[Array]
     valid: npt.NDArray[np.bool_] | None
+    struct: bool = False
+
+    def moved(self, order: Callable[[Array], Array]) -> Answers:
+        """The answers in another order: each array as `order` gives it."""
+        fields = [order(field) for field in self.fields]
+        return replace(self, fields=fields, valid=None if self.valid is None else order(self.valid))
+
+    def limited(self, enough: Array) -> Answers:
+        """The answers of those rows only that are valid and have enough to go by."""
+        return replace(self, valid=enough if self.valid is None else self.valid & enough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,7 @@ class Kernel:
                 raise SumOverflowError(f"{self.operator}: {error}; use floats or larger units instead") from None
             except Exception as error:
                 raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
-        return Answers(outputs, valid[0] if valid else None)
+        return Answers(outputs, valid[0] if valid else None, not layout.single)
 
     def _storage(self, states: int, inputs: Sequence[Array]) -> list[Array]:
         """Room for so many states: one array per field, or one row per state where states are arrays."""

@@ -155,7 +155,7 @@ class Partials:
         if least == 0 and self.op.builtin:
             return answers
         enough = enough & (rows > 0)
-        return Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
+        return answers.limited(enough)
 
     def _interpreted(self, fields: list[Array], starts: Array, ends: Array) -> Answers:
         with _named_errors(self.op):
@@ -171,7 +171,7 @@ class Partials:
             room = int(longest(starts, ends))  # the front's partials lie behind the elements
             stored = [np.concatenate([field, np.empty(room, field.dtype)]) for field in fields]
             self._run("windows_pass", count, starts, ends, *stored, *outputs, *valid)
-        return Answers(outputs, valid[0] if valid else None)
+        return Answers(outputs, valid[0] if valid else None, not layout.single)
 
     def _passes(self) -> Passes:
         assert self.dtypes is not None

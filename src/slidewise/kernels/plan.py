@@ -10,6 +10,7 @@ import numpy as np
 
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
 from slidewise.kernels.bounds import Grouped, row_bounds, time_bounds
+from slidewise.kernels.give_back import BARE
 from slidewise.kernels.grain import grain_bounds
 from slidewise.kernels.interpreted import interpreted
 from slidewise.kernels.kernel import Answers
@@ -32,9 +33,8 @@ def answer(
     window: Window,
     times: Column | None,
     keys: Column | None,
-    positions: Array | None = None,
 ) -> tuple[dict[str, Array], Array | None]:
-    """The fields of the answers by name, and which rows have one (None: all); `positions` name rows in errors."""
+    """The fields of the answers by name, and which rows have one (None: all)."""
     m = len(columns[0])
     valid = all_valid(columns)
     least = at_least(op, window)
@@ -49,14 +49,13 @@ def answer(
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
         if least > 1:
             enough = np.minimum(np.arange(1, m + 1), rows) >= least
-            answers = Answers(answers.fields, enough if answers.valid is None else answers.valid & enough)
+            answers = answers.limited(enough)
     else:
-        starts, ends = _bounds(window, rows, times, grouped, m, positions)
+        starts, ends = _bounds(window, rows, times, grouped, m)
         present = valid if grouped is None or valid is None else grouped.bring(valid)
         answers = over_bounds(op, inputs, present, starts, ends, least, window.closed in ("left", "neither"))
     if grouped is not None:
-        fields = [grouped.take_back(field) for field in answers.fields]
-        answers = Answers(fields, None if answers.valid is None else grouped.take_back(answers.valid))
+        answers = answers.moved(grouped.take_back)
     return named_fields(op, answers)
 
 
@@ -89,17 +88,19 @@ def several_over_bounds(
     if counts is None or least == 0:
         return found
     enough = counts >= least
-    return [Answers(one.fields, enough if one.valid is None else one.valid & enough) for one in found]
+    return [one.limited(enough) for one in found]
 
 
 def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Array | None]:
-    """The fields of the answers by name, and which rows have one."""
+    """The fields of the answers by name, `BARE` where answers are no structs; and which rows have one."""
     ok = answers.valid
     fields = answers.fields
     if op.builtin and op.name == "m4":
         if len(fields) == 1:
             fields = [_objects([None if four is None else four[i] for four in fields[0]]) for i in range(4)]
         return dict(zip(["first", "min", "max", "last"], fields, strict=True)), ok
+    if len(fields) == 1 and not answers.struct:
+        return {BARE: fields[0]}, ok
     return {str(i): field for i, field in enumerate(fields)}, ok
 
 
@@ -168,7 +169,7 @@ def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> A
 
 
 def _bounds(
-    window: Window, rows: int | None, times: Column | None, grouped: Grouped | None, m: int, positions: Array | None
+    window: Window, rows: int | None, times: Column | None, grouped: Grouped | None, m: int
 ) -> tuple[Array, Array]:
     offsets = np.array([0, m]) if grouped is None else grouped.offsets
     index = np.int32 if m < 2**31 - 1 else np.int64
@@ -182,8 +183,6 @@ def _bounds(
     if backwards >= 0:
         at = _first_backwards(moments, grouped)
         after, before = (_shown(times, i) for i in at)
-        if positions is not None:
-            at = (int(positions[at[0]]), int(positions[at[1]]))
         raise TimeOrderError(
             f"times run backwards at position {at[0]}: {after} comes after {before} at position {at[1]}; "
             "sort the rows by time within each key"

@@ -55,7 +55,8 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
     outputs = [np.empty(m, dtype) for dtype in layout.outputs]
     valid = [np.ones(m, np.bool_)] if layout.optional else []
     run_pass(op, compiled.run["running_pass"], [*inputs, offsets, started, *fields, *outputs, *valid])
-    return Answers(outputs, valid[0] if valid else None), _gathered(op, inputs, offsets, states, fields)
+    answers = Answers(outputs, valid[0] if valid else None, not layout.single)
+    return answers, _gathered(op, inputs, offsets, states, fields)
 
 
 def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.kernels.arrow_values import pandas_array, python_values
 
 Array = Any
 
@@ -20,7 +21,7 @@ class Column:
     """A series as an array of int64, float64, bool or objects, with the rows that are not null (None: all of them).
 
     `restore` turns answers of the array's type back into the series' own: float32, or timestamps, say. `unit` is that
-    of timestamps, in nanoseconds.
+    of timestamps, in nanoseconds. `boxed` gives a series' times as the objects that its library has for them.
     """
 
     data: Array
@@ -28,6 +29,7 @@ class Column:
     restore: Callable[[Array], Array]
     unit: int | None = None
     arrow: Any = None
+    boxed: Callable[[Array], list[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.data)
@@ -56,8 +58,24 @@ class Column:
         if self.unit is None:
             return self
         times = self.restore(self.data)
-        values = times.tolist() if isinstance(times, np.ndarray) else times.to_pylist()
+        if not isinstance(times, np.ndarray):
+            values = python_values(times.cast(self.time_type), "the column")
+        elif self.unit >= _UNITS["us"]:
+            values = times.tolist()
+        else:  # which `tolist` gives as bare integers
+            values = list(times) if self.boxed is None else self.boxed(times)
         return replace(self, data=np.array([*values, None], object)[:-1], unit=None)
+
+    @property
+    def time_type(self) -> Any:
+        """The Arrow type of a column of times, in UTC where it has a zone: Python compares what its clocks show."""
+        import pyarrow as pa
+
+        if self.arrow is not None:
+            return pa.timestamp(self.arrow.unit, "UTC") if getattr(self.arrow, "tz", None) else self.arrow
+        unit = next(name for name, size in _UNITS.items() if size == self.unit)
+        is_span = self.restore(self.data[:0]).dtype.kind == "m"
+        return pa.duration(unit) if is_span else pa.timestamp(unit)
 
 
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -171,11 +189,11 @@ def _from_pandas(values: Any, what: str) -> Column:
         if values.dtype.kind == "f":  # pandas means null by NaN
             null = np.isnan(column.data)
             return Column(column.data, ~null if null.any() else None, column.restore)
-        return column
+        return replace(column, boxed=lambda times: type(values)(times).tolist())
     import pyarrow as pa
 
     try:
-        return _from_arrow(pa.Array.from_pandas(values), what)
+        return _from_arrow(pandas_array(values), what)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         null = values.isna().to_numpy()
         return _from_objects(values.astype(object).where(~null, None).to_numpy(), None, what)

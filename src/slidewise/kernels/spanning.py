@@ -125,7 +125,7 @@ class Spanning:
                 field[h] = number
         outputs, valid = self._room(len(starts))
         self._run("spanning_pass", *inputs, h, middle is not None, starts, ends, enough, *fields, *outputs, *valid)
-        return Answers(outputs, valid[0] if valid else None)
+        return Answers(outputs, valid[0] if valid else None, not self._layout.single)
 
     def answers_of_partials(
         self, fields: list[Array], h: int, middle: State | None, starts: Array, ends: Array, enough: Array
@@ -138,7 +138,7 @@ class Spanning:
         ]
         outputs, valid = self._room(len(starts))
         self._run("spanning_partials_pass", h, middle is not None, starts, ends, enough, *stored, *outputs, *valid)
-        return Answers(outputs, valid[0] if valid else None)
+        return Answers(outputs, valid[0] if valid else None, not self._layout.single)
 
     def _room(self, m: int) -> tuple[list[Array], list[Array]]:
         """Room for answers, and for which there are."""

@@ -42,8 +42,8 @@ def check_type(op: Operator, column: Column, name: str) -> None:
 
 
 def readied(op: Operator, columns: list[Column]) -> list[Column]:
-    """The columns as the operator's kernel wants them."""
-    if op.builtin and op.name == "collect":
+    """The columns as the operator takes them: a user's own sees times as Python has them, wherever it runs."""
+    if not op.builtin or op.name == "collect":
         return [column.as_objects() for column in columns]
     return columns
 

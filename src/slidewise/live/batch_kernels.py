@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.errors import InputError, SumOverflowError
+from slidewise.kernels.arrow_values import arrow_array, holds
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.typed import answer_type, readied
 from slidewise.live.batch_running import Before, running_spec
@@ -181,15 +182,12 @@ def _as_array(values: list[Any], kind: Any) -> Any:
     """Values as an Arrow array of this type, or of their own where they are of another: earlier rows may have been."""
     import pyarrow as pa
 
-    if kind is not None and "time" in str(kind):  # Arrow would guess microseconds
-        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
-            return pa.array(values, kind)
-    array = pa.array(values)
+    array = arrow_array(values)
     if kind is None or array.type == kind or not _convertible(array.type, kind):
         return array
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
         narrow = array.cast(kind)
-        if same(narrow.to_pylist(), values):  # floats are cast without a check
+        if holds(kind, pa.types.is_temporal) or same(narrow.to_pylist(), values):  # floats are cast without a check
             return narrow
     return array
 
@@ -204,5 +202,8 @@ def _convertible(found: Any, kind: Any) -> bool:
         return _convertible(found.value_type, kind.value_type)
     if types.is_struct(found) and types.is_struct(kind):
         return all(_convertible(a.type, b.type) for a, b in zip(found, kind, strict=False))
-    families = (types.is_integer, types.is_floating, types.is_boolean, types.is_temporal)
+    families = (
+        *(types.is_integer, types.is_floating, types.is_boolean),
+        *(types.is_timestamp, types.is_duration, types.is_date, types.is_time),
+    )
     return [test(found) for test in families] == [test(kind) for test in families]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +62,7 @@ def running_spec(
             states.append(went[1])
             answers = _looked_up(one, went[0], last, new > 0, codes, old)
         enough = counts >= one.least
-        ok = enough if answers.valid is None else answers.valid & enough
-        found.append(Answers([grouped.take_back(f) for f in answers.fields], grouped.take_back(ok)))
+        found.append(answers.limited(enough).moved(grouped.take_back))
     return found, Before(before.counts + gained, states)
 
 
@@ -74,7 +74,9 @@ def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Ar
         else answers.valid[np.maximum(last, 0)]
     )
     if new.all():
-        return Answers([field[last] for field in answers.fields], None if answers.valid is None else ok)
+        return replace(
+            answers, fields=[field[last] for field in answers.fields], valid=None if answers.valid is None else ok
+        )
     said = [None if state is None else one.operator.lower(state) for state in old]
     before = [
         [None if value is None else (value[c] if isinstance(value, tuple) else value) for value in said]
@@ -85,4 +87,4 @@ def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Ar
         prior = np.array([0 if value is None else value for value in values], field.dtype)[codes]
         fields.append(np.where(new, field[np.maximum(last, 0)], prior) if len(field) else prior)
     known = np.array([value is not None for value in said], np.bool_)[codes]
-    return Answers(fields, np.where(new, ok, known))
+    return replace(answers, fields=fields, valid=np.where(new, ok, known))

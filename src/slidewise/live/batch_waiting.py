@@ -10,6 +10,7 @@ import numpy as np
 
 from slidewise.definition import order_matters
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.kernels.arrow_values import arrow_array, check_times_of_day
 from slidewise.live.batch_kernels import as_arrays, evaluate
 from slidewise.live.clock import whole_or_float
 from slidewise.live.incoming import CannotJoinError, Incoming
@@ -86,7 +87,7 @@ def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, 
 
 def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
     keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
-    rows = incoming.frame.arrow().to_pylist()
+    rows = python_rows(incoming.frame.arrow())
     number = waiting.number
     try:
         return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
@@ -94,6 +95,14 @@ def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
         waiting.number = number
         error.add_note("no row of the batch was taken in")
         raise
+
+
+def python_rows(table: Any) -> list[dict[str, Any]]:
+    """A table's rows as dicts."""
+    for name in table.column_names:
+        check_times_of_day(table.column(name), repr(name))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
@@ -194,7 +203,7 @@ def _fitting(values: list[Any], kind: Any) -> Any:
     if any(type(value) is str for value in values):
         values = [None if type(value) is float and value != value else value for value in values]
     with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
-        array = pa.array(values, kind)
+        array = arrow_array(values, kind)
         if same(array.to_pylist(), values):
             return array
-    return pa.array(values)
+    return arrow_array(values)

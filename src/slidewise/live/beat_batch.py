@@ -13,10 +13,11 @@ from slidewise.beats.slices import Due, Slices, sliced
 from slidewise.beats.tables import as_times
 from slidewise.definition import check_names
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.kernels.arrow_values import arrow_array
 from slidewise.kernels.beats import beat_bounds, slice_numbers, times_of
 from slidewise.kernels.partials import Partials
 from slidewise.live.batch_kernels import as_arrays
-from slidewise.live.batch_waiting import events_of, late_rows
+from slidewise.live.batch_waiting import events_of, late_rows, python_rows
 from slidewise.live.beat_track import BeatTrack
 from slidewise.live.beating import BeatLive
 from slidewise.live.failing import operators_of
@@ -76,7 +77,7 @@ def _in_turn(live: BeatLive, incoming: Incoming) -> Any:
     counts, clock = (live.events, live.answers), live.clock
     kinds = clock.kind, clock.fractions
     try:
-        found = [row for event in incoming.frame.arrow().to_pylist() for row in live.push(event)]
+        found = [row for event in python_rows(incoming.frame.arrow()) for row in live.push(event)]
         return _as_table(live, incoming, found)
     except BaseException as error:
         error.add_note("no row of the batch was taken in")
@@ -130,7 +131,7 @@ def _as_table(live: BeatLive, incoming: Incoming, rows: list[dict[str, Any]]) ->
     for name in (*definition.by, str(definition.on)):
         values = [row[name] for row in rows]
         try:
-            found[name] = name, pa.array(values, incoming.kind_of(name))
+            found[name] = name, arrow_array(values, incoming.kind_of(name))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(f"beats have values of {name!r} that the batch's type cannot hold: {error}") from error
     for one in live.kept.asked:

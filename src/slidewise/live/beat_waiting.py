@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slidewise.beats.slices import Slices, sliced
+from slidewise.kernels.arrow_values import arrow_array
 from slidewise.kernels.beats import times_of
 from slidewise.live.batch_waiting import events_of, joined_rows
 from slidewise.live.beat_batch import as_moments, there
@@ -106,7 +107,7 @@ def _keys(live: BeatLive, incoming: Incoming, keys: list[Any], which: Array) -> 
     for i, name in enumerate(names):
         values = [key if len(names) == 1 else key[i] for key in keys]
         try:
-            found[name] = name, pa.array(values, incoming.kind_of(name)).take(pa.array(which))
+            found[name] = name, arrow_array(values, incoming.kind_of(name)).take(pa.array(which))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise CannotJoinError from error
     return found

@@ -15,7 +15,6 @@ import numpy as np
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.grain import cells
-from slidewise.kernels.kernel import Answers
 from slidewise.kernels.partials import Partials, partials
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.typed import readied
@@ -100,10 +99,8 @@ class Celled:
         starts, ends = self.starts[self._new], self._ends[self._new]
         arrays = []
         for one, part in zip(self._spec.members, self._parts, strict=True):
-            answers = part.windows(starts, ends, one.least)
-            fields = [self._back.take_back(field) for field in answers.fields]
-            ok = None if answers.valid is None else self._back.take_back(answers.valid)
-            arrays.append(typed(one.operator, readied(one.operator, self._columns), self._types, Answers(fields, ok)))
+            answers = part.windows(starts, ends, one.least).moved(self._back.take_back)
+            arrays.append(typed(one.operator, readied(one.operator, self._columns), self._types, answers))
         return arrays
 
     def kept(self, waits: bool, last_only: bool = False) -> tuple[Array, Cells]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.errors import InputError
+from slidewise.kernels.arrow_values import arrow_array, python_values
 from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.jit import cached_jit
 from slidewise.kernels.series import Column, read
@@ -60,7 +61,7 @@ class Incoming:
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
-        return arrow_type(self.frame.column(name))
+        return arrow_type(self.frame.column(name), self.column(name))
 
     def _read_times(self) -> tuple[Array, str | None]:
         """Times as the clock counts them, and their kind."""
@@ -83,7 +84,7 @@ class Incoming:
 
     def _keys_at(self, rows: Array) -> list[Any]:
         names = self.live.definition.by
-        parts = [_values_at(self._series(name), rows) for name in names]
+        parts = [_values_at(self._series(name), f"the key {name!r}", rows) for name in names]
         keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
         if len(names) == 1:
             return keys[0]
@@ -117,13 +118,11 @@ class Incoming:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dicts of what the definition reads."""
-        import pyarrow as pa
-
         names = list(self.live.definition.inputs)
-        if not names:
-            return [{}] * self.count
-        found: list[dict[str, Any]] = pa.table([as_arrow(self.frame.column(name)) for name in names], names).to_pylist()
-        return found
+        columns = [_values_at(self.frame.column(name), repr(name)) for name in names]
+        return (
+            [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if names else [{}] * self.count
+        )
 
     def settle(self) -> None:
         """Let the clock know what kind of time these were."""
@@ -148,16 +147,17 @@ def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
             newest[k] = times[i]
 
 
-def _values_at(series: Any, rows: Array) -> list[Any]:
-    """Some values of a series as Python has them."""
+def _values_at(series: Any, what: str, rows: Array | None = None) -> list[Any]:
+    """The values of a series, or those in some rows, as Python has them; `what` names it in errors."""
     import pyarrow as pa
 
     try:
-        found: list[Any] = as_arrow(series).take(pa.array(rows)).to_pylist()
+        array = as_arrow(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, in pandas
-        chosen = series.iloc[rows]
-        found = chosen.astype(object).where(~chosen.isna(), None).tolist()
-    return found
+        chosen = series if rows is None else series.iloc[rows]
+        found: list[Any] = chosen.astype(object).where(~chosen.isna(), None).tolist()
+        return found
+    return python_values(array if rows is None else array.take(pa.array(rows)), what)
 
 
 def there(panes: list[Any]) -> tuple[list[int], list[Array]]:
@@ -235,9 +235,8 @@ def joined(old: Array | None, column: Column) -> Array:
 def _ticks(old: list[Any], column: Column) -> Array:
     import pyarrow as pa
 
-    kind = _time_type(column)
     try:
-        found = pa.array(old, kind)
+        found = arrow_array(old, column.time_type)
         if found.to_pylist() != old:
             raise CannotJoinError
         return read(found, "the rows before").data
@@ -251,12 +250,6 @@ def as_python(column: Column, data: Array) -> Array:
         return data
     import pyarrow as pa
 
-    kind = _time_type(column)
+    kind = column.time_type
     wide = pa.int32() if getattr(kind, "bit_width", 64) == 32 else pa.int64()
-    return objects(pa.array(data).cast(wide).cast(kind).to_pylist())
-
-
-def _time_type(column: Column) -> Any:
-    import pyarrow as pa
-
-    return column.arrow or pa.timestamp({1: "ns", 1_000: "us", 1_000_000: "ms"}.get(column.unit or 0, "s"))
+    return objects(python_values(pa.array(data).cast(wide).cast(kind), "the column"))

@@ -9,7 +9,6 @@ import numpy as np
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds import Grouped, time_bounds
 from slidewise.kernels.grain import grain_bounds
-from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import as_numbers, several_over_bounds
 from slidewise.kernels.series import Column
 from slidewise.kernels.typed import readied
@@ -84,13 +83,16 @@ class Slid:
             inputs = self._brought([as_numbers(ops[0], column) for column in given])
             found = several_over_bounds(ops, inputs, self._seen, starts, ends, members[0].least, True)
             for op, answers in zip(ops, found, strict=True):
-                fields = [self._back.take_back(field) for field in answers.fields]
-                ok = None if answers.valid is None else self._back.take_back(answers.valid)
-                arrays.append(typed(op, given, types, Answers(fields, ok)))
+                arrays.append(typed(op, given, types, answers.moved(self._back.take_back)))
         return arrays
 
     def _brought(self, given: list[Column]) -> list[Array]:
-        return [self._grouped.bring(joined(old, column)) for old, column in zip(self._old, given, strict=True)]
+        """The arguments of all rows as the operator takes them, which may be bools as numbers."""
+        brought = []
+        for old, read, column in zip(self._old, self._columns, given, strict=True):
+            bools = old is not None and old.dtype == read.data.dtype == np.bool_
+            brought.append(self._grouped.bring(joined(old.astype(column.data.dtype) if bools else old, column)))
+        return brought
 
     def kept(self) -> tuple[list[int], list[Array]]:
         """The rows that later windows may hold, from the start of each key's last window on: where each key's rows

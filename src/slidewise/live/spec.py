@@ -33,8 +33,7 @@ def plainly(value: Any) -> Any:
         return value
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if getattr(value, "dtype", None) is not None and value.dtype.kind == "M" and value.astype("M8[us]") != value:
-        raise InputError(f"{value!r} has nanoseconds, which Python's datetime cannot hold; give a pandas.Timestamp")
+    value = _in_nanoseconds(value) if getattr(value, "dtype", None) is not None else value
     value = plain(value)
     if isinstance(value, datetime) and value.tzinfo is not None and value.tzinfo is not UTC:
         return value.astimezone(UTC)
@@ -44,6 +43,21 @@ def plainly(value: Any) -> Any:
 def without_nan(value: Any, name: str, others: Container[str]) -> Any:
     """A column's value; None for NaN in one of these columns, which hold no numbers."""
     return None if type(value) is float and value != value and name in others else value
+
+
+def _in_nanoseconds(value: Any) -> Any:
+    """NumPy's times that are finer than microseconds as those of pandas, which are as fine; others as they are."""
+    kind = value.dtype.kind
+    if kind not in ("m", "M") or value.astype(f"{kind}8[us]") == value or value != value:
+        return value
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise InputError(f"{value!r} is finer than microseconds, where Python's times end; install pandas") from error
+    found = pd.Timestamp(value) if kind == "M" else pd.Timedelta(value)
+    if found.to_numpy() != value:
+        raise InputError(f"{value!r} is finer than nanoseconds, where times end here; round it")
+    return found
 
 
 class Member(NamedTuple):

@@ -83,8 +83,8 @@ class LargeCells(LargeKey):
             assert isinstance(run, Spanning)
             ok = enough & (rows > 0)
             fields = [field[full] for field in cells.parts[j].fields]
-            answers = run.answers_of_partials(fields, h, None if middle is None else middle[1][j], starts, ends, ok)
-            found.append(Answers(answers.fields, ok if answers.valid is None else ok & answers.valid))
+            state = None if middle is None else middle[1][j]
+            found.append(run.answers_of_partials(fields, h, state, starts, ends, ok).limited(ok))
         return found
 
     @property

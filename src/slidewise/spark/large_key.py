@@ -260,9 +260,8 @@ class LargeKey:
                 data = [as_numbers(one.operator, column).data for column in given]
                 data = data if valid is None else [x[valid] for x in data]
                 part = None if middle is None else middle[1][j]
-                answers = run.answers(data, before, part, starts, ends, enough & (counts > 0))
                 ok = enough & (counts > 0)
-                answers = Answers(answers.fields, ok if answers.valid is None else ok & answers.valid)
+                answers = run.answers(data, before, part, starts, ends, ok).limited(ok)
             arrays.append(typed(one.operator, given, types, answers))
         return arrays, first
 

@@ -12,7 +12,7 @@ from slidewise.errors import InputError, TimeOrderError
 from slidewise.kernels.series import Column, read
 from slidewise.spark.key_order import first_backwards
 from slidewise.tables.arrange import key_codes
-from slidewise.tables.evaluate import arrow_type, time_column
+from slidewise.tables.evaluate import time_column
 
 Array = Any
 
@@ -37,7 +37,7 @@ class SortedRows:
         return self._columns[name]
 
     def kind_of(self, name: str) -> Any:
-        return arrow_type(self.table.column(name))
+        return self.table.column(name).type
 
     def first(self, count: int) -> SortedRows:
         """The first so many rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,16 @@ SIMPLE = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
-_SAMPLES: dict[Any, Any] = {pa.string(): "a", pa.bool_(): True, pa.float64(): 1.0, pa.float32(): 1.0}
+_SAMPLES: dict[Any, Any] = {
+    pa.string(): "a",
+    pa.binary(): b"a",
+    pa.bool_(): True,
+    pa.float64(): 1.0,
+    pa.float32(): 1.0,
+    pa.date32(): date(2024, 1, 1),
+    pa.timestamp("us", "UTC"): datetime(2024, 1, 1, tzinfo=UTC),
+    pa.timestamp("us"): datetime(2024, 1, 1),
+}
 
 
 def as_arrow_type(name: str, kind: Any) -> Any:
@@ -81,6 +91,7 @@ def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
 
 def _own(op: Operator, types: list[Any]) -> Any:
     """What a user's operator answers: as its kernel does, or as it does for one row."""
+    from slidewise.kernels.arrow_values import arrow_array
     from slidewise.kernels.kernel import kernel_for
 
     dtypes = tuple(
@@ -93,7 +104,7 @@ def _own(op: Operator, types: list[Any]) -> Any:
             return parts[0] if kernel.layout.single else pa.struct([(str(i), part) for i, part in enumerate(parts)])
     try:
         answer = op.lower(op.lift(*(_SAMPLES.get(kind, 1) for kind in types)))
-        return pa.array([answer]).type
+        return arrow_array([answer]).type
     except Exception as error:
         raise InputError(
             f"what type {op.name!r} answers cannot be told from its functions: {error!r} on a sample row"

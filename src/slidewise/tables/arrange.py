@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.errors import InputError
+from slidewise.kernels.arrow_values import pandas_array
 from slidewise.kernels.bounds import Grouped
 from slidewise.kernels.jit import cached_jit
 from slidewise.kernels.series import Column, kind_of, read
@@ -173,7 +174,7 @@ def as_arrow(series: Any) -> Any:
 
     kind = kind_of(series)
     if kind == "pandas":
-        series = pa.Array.from_pandas(series)
+        series = pandas_array(series)
     elif kind == "polars":
         series = series.to_arrow()
     elif kind == "numpy":

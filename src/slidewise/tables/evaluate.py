@@ -89,7 +89,7 @@ class Rows:
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
-        return arrow_type(self._frame.column(name))
+        return arrow_type(self._frame.column(name), self.column(name))
 
     @cached_property
     def times(self) -> Column | None:
@@ -175,16 +175,15 @@ class Rows:
             starts, ends = self.bounds(window)
             answers = over_bounds(op, inputs, valid, starts, ends, least, window.closed in ("left", "neither"))
         back = self.arranged.take_back
-        answers = Answers([back(f) for f in answers.fields], None if answers.valid is None else back(answers.valid))
+        answers = answers.moved(back)
         return typed(op, given, self._types(names), answers)
 
     def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
         """The exact quantiles over the same rows as this one, which are answered together with it."""
         if exact_quantile(aggregate.operator) is None:
             return []
-        same = [replace(aggregate, operator=one.operator) for one in self._definition.columns.values()]
-        alike = [one for one in self._definition.columns.values() if one in same and exact_quantile(one.operator)]
-        return list(dict.fromkeys(alike))
+        others = [one for one in self._definition.columns.values() if exact_quantile(one.operator) is not None]
+        return list(dict.fromkeys(one for one in others if replace(one, operator=aggregate.operator) == aggregate))
 
     def _number_in_key(self) -> Array:
         """The number of each sorted row in its key, from 1 on."""
@@ -263,14 +262,15 @@ def check_inputs(op: Operator, names: tuple[str, ...], columns: list[Column], ty
 def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answers) -> Any:
     """Answers as an Arrow array of the type that the operator is documented to give, whatever they are."""
     fields, ok = named_fields(op, answers)
-    array = as_arrow_array(restored(op, columns, fields), ok)
     kind = answer_type(op, types)
-    return array if kind is None or array.type == kind else array.cast(kind)
+    array = as_arrow_array(restored(op, columns, fields), ok, kind)
+    unknown = kind is None or str(kind) == "null"  # of a column of objects of several kinds, say
+    return array if unknown or array.type == kind else array.cast(kind)
 
 
-def arrow_type(series: Any) -> Any:
-    """The Arrow type that a series has, or would have."""
-    kind = getattr(series, "type", None)
+def arrow_type(series: Any, column: Column | None = None) -> Any:
+    """The Arrow type that a series has, or that it was read as."""
+    kind = getattr(series, "type", None) or (None if column is None else column.arrow)
     return kind if kind is not None else as_arrow(series[:0]).type
 
 
