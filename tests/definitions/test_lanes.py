@@ -379,6 +379,7 @@ CASES += [
         EVERY_TYPE,
     ),
 ]
+BY_TYPE = {case.name for case in CASES if case.table is EVERY_TYPE}
 BY_NAME = {case.name: case for case in CASES}
 assert len(BY_NAME) == len(CASES)
 

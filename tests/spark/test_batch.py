@@ -16,6 +16,7 @@ import definitions.test_lanes as features
 import lanes
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from spark_data import HEALTH, QUIET, events, same_rows
 
@@ -53,7 +54,10 @@ def on_spark(spark: SparkSession, cases: list[lanes.Case], **options: Any) -> di
     whole = batch._carried
 
     def lane(definition: sw.Sliding, table: pa.Table) -> pa.Table:
-        return spark.createDataFrame(table.combine_chunks()).transform(definition, **options).toArrow()
+        df = spark.createDataFrame(table.combine_chunks())
+        if "local" in df.columns:
+            df = df.withColumn("local", F.col("local").cast("timestamp_ntz"))
+        return df.transform(definition, **options).toArrow()
 
     lanes.LANES["spark_batch"] = lane
     try:

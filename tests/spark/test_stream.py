@@ -32,7 +32,7 @@ pytestmark = QUIET
 cloudpickle.register_pickle_by_value(features)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 # Numbers as times, and rows in input order, are not for streams: `test_errors_before_anything_runs`.
-CASES = {name: case for name, case in features.BY_NAME.items() if lanes.clocked(case)}
+CASES = {name: case for name, case in features.BY_NAME.items() if lanes.clocked(case) and name not in features.BY_TYPE}
 
 
 @pytest.fixture(scope="module", autouse=True)

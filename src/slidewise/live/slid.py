@@ -90,8 +90,10 @@ class Slid:
         """The arguments of all rows as the operator takes them, which may be bools as numbers."""
         brought = []
         for old, read, column in zip(self._old, self._columns, given, strict=True):
-            bools = old is not None and old.dtype == read.data.dtype == np.bool_
-            brought.append(self._grouped.bring(joined(old.astype(column.data.dtype) if bools else old, column)))
+            kept = old
+            if old is not None and old.dtype == read.data.dtype == np.bool_:
+                kept = old.astype(column.data.dtype)
+            brought.append(self._grouped.bring(joined(kept, column)))
         return brought
 
     def kept(self) -> tuple[list[int], list[Array]]:
