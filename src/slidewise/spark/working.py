@@ -69,8 +69,8 @@ _SEEN: set[tuple[str, int]] = set()  # queries' shards that this process knows t
 class MapStore:
     """A map state of Spark as a place for pages, which lie there as text; `shard` is the query's id and the shard.
 
-    Spark logs a warning for each page that is asked for and not there. That can be the directory alone, so this is asked
-    for twice when a process first meets a shard.
+    Spark logs a warning for each page that is asked for and not there. That can be the directory alone, so this is
+    asked for twice when a process first meets a shard.
     """
 
     def __init__(self, state: Any, shard: tuple[str, int]) -> None:
