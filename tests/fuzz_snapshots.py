@@ -7,16 +7,20 @@ import random
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pandas as pd
 import pyarrow as pa
+from golden_snapshots import golden_events, golden_live
 from state_mutations import Recorder, Span, mutated_payload
 
 import slidewise as sw
 from slidewise.live import snapshot as snapshots
 from slidewise.live.sealing import sealed
 
+HERE = Path(__file__).parent
 START = datetime(2024, 1, 1)
 spread = sw.operator(
     name="spread",
@@ -154,11 +158,34 @@ def kinds() -> list[Kind]:
     return found
 
 
+class Golden(Kind):
+    """A snapshot that an earlier version wrote, from the golden files."""
+
+    def __init__(self, file: Path) -> None:
+        self.blob, self.golden = bytes.fromhex(file.read_text()), file.stem.rpartition("_v")[0]
+        super().__init__(file.stem, golden_live(self.golden), "numbers")
+
+    def rows(self, seed: int, count: int, start: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = golden_events(self.golden, start, start + count)
+        return found
+
+    def table(self, rows: list[dict[str, Any]]) -> Any:
+        return pd.DataFrame(rows)
+
+    def made(self) -> Any:
+        return self.definition.restore(self.blob)
+
+
+def golden_kinds() -> list[Kind]:
+    """One for each golden file."""
+    return [Golden(file) for file in sorted((HERE / "definitions" / "golden").glob("*.hex"))]
+
+
 class Target:
     """A kind of snapshot with its payload, and where in it what lies."""
 
     def __init__(self, kind: Kind) -> None:
-        self._look(kind, kind.made().snapshot())
+        self._look(kind, kind.blob if isinstance(kind, Golden) else kind.made().snapshot())
 
     @classmethod
     def of(cls, kind: Kind, blob: bytes) -> Target:

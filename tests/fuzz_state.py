@@ -37,7 +37,7 @@ def targets() -> dict[str, Callable[[], Case]]:
     import fuzz_snapshots
 
     found: dict[str, Callable[[], Case]] = {}
-    for kind in fuzz_snapshots.kinds():
+    for kind in (*fuzz_snapshots.kinds(), *fuzz_snapshots.golden_kinds()):
         found[f"snapshot: {kind.name}"] = lambda kind=kind: _snapshots(kind)
     for kind in fuzz_pages.kinds():
         found[f"pages: {kind.name}"] = lambda kind=kind: fuzz_pages.Target(kind).tried

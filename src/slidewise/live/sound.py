@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
-from itertools import pairwise
+from itertools import islice
+from operator import itemgetter, le, lt
 from typing import Any
 
 from slidewise.errors import SnapshotError
@@ -113,31 +114,34 @@ def check_now(live: Live, now: Any, count: int) -> None:
 
 def check_places(live: Live, spec: Spec, places: Sequence[Any], now: Any, count: int, once: bool = False) -> None:
     """Where rows stand: in order, up to the newest; `once` where no two stand at one place."""
+    kinds = {*map(type, places)}
     if spec.numbered:
-        require(all(type(place) is int for place in places), "rows have numbers that are none")
+        require(kinds <= {int}, "rows have numbers that are none")
         require(not places or (places[0] >= 0 and places[-1] < count), f"rows of {count} have other numbers")
         once = True
-    else:
-        for place in places:
-            if type(place) is not int or live.clock.kind is None or abs(place) >= _FARTHEST:
-                check_time(live, place, "a row's time")
-        require(not places or places[-1] <= now, "rows are newer than the newest time")
-    in_order = all(a < b for a, b in pairwise(places)) if once else all(a <= b for a, b in pairwise(places))
-    require(in_order, "rows are not in order")
+    elif places:
+        # What lies in order between two finite times is finite, so of numbers the ends tell it all.
+        for place in (places[0], places[-1]) if kinds == {int} or kinds == {float} else places:
+            check_time(live, place, "a row's time")
+        require(places[-1] <= now, "rows are newer than the newest time")
+    require(all(map(lt if once else le, places, islice(places, 1, None))), "rows are not in order")
 
 
 def check_rows(live: Live, spec: Spec, rows: Sequence[Any], now: Any, count: int) -> None:
     """Rows of a window: their places, and arguments that the operators take."""
     width = 1 + max(len(spec.columns), 1)
-    require(all(type(row) is tuple and len(row) == width for row in rows), f"a row has not {width - 1} values")
+    sound = {*map(type, rows)} <= {tuple} and {*map(len, rows)} <= {width}
+    require(sound, f"a row has not {width - 1} values")
     check_places(live, spec, [row[0] for row in rows], now, count)
-    check_arguments([member.operator for member in spec.members], [row[1:] for row in rows])
+    check_arguments([member.operator for member in spec.members], rows, 1)
 
 
-def check_arguments(operators: Sequence[Operator], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Arguments of rows are such that built-in operators can lift them; one of each kind is tried."""
+def check_arguments(operators: Sequence[Operator], rows: Sequence[tuple[Any, ...]], first: int = 0) -> None:
+    """Arguments of rows, from the first on, are such that built-in operators lift them; one of each kind is tried."""
     kinds: dict[Any, tuple[Any, ...]] = {}
-    for row in rows:
+    alike = all(_alike(rows, j) for j in range(first, len(rows[0]))) if rows else True
+    for whole_row in rows[:1] if alike else rows:
+        row = whole_row[first:]
         kind: Any = tuple(map(type, row))
         if type(None) in kind:
             raise ValueError("a row that counts has no value")
@@ -150,6 +154,15 @@ def check_arguments(operators: Sequence[Operator], rows: Sequence[tuple[Any, ...
         if operator.builtin:
             for row in kinds.values():
                 operator.lift(*row)
+
+
+def _alike(rows: Sequence[tuple[Any, ...]], j: int) -> bool:
+    """Whether an operator takes all values at this place of rows, or none: they are of one type."""
+    value = itemgetter(j)
+    kinds = {*map(type, map(value, rows))}
+    if kinds == {int}:
+        return bool(min(map(value, rows)) >= -(2**63) and max(map(value, rows)) < 2**63)
+    return len(kinds) == 1 and kinds <= {*_ONE_OF_ALL}
 
 
 def check_states(operator: Operator, states: Sequence[Any]) -> None:
