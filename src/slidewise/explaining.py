@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from slidewise.choosing import Choice, choose, shared_windows
 from slidewise.definition import Definition
@@ -91,7 +91,8 @@ _OF_CELLS = {
 class Explanation(tuple[Explained, ...]):
     """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
 
-    `spark` is how it runs on the DataFrame that was asked about, or None; `beats` are those of the definition, or None.
+    Columns of which the same is to be said stand together, and it is said once. `spark` is how it runs on the DataFrame
+    that was asked about, or None; `beats` are those of the definition, or None.
     """
 
     spark: Any = None
@@ -100,31 +101,68 @@ class Explanation(tuple[Explained, ...]):
     def __repr__(self) -> str:
         parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
         if self.beats is not None:
-            return "\n".join([str(self.beats), *parts, *(self.beats.lines(one) for one in self)])
+            parts.insert(0, str(self.beats))
+        lines = _lines if self.beats is None else self.beats.lines
+        groups: dict[tuple[str, ...], list[Explained]] = {}
         for one in self:
-            lines = [
-                f"{one.name} = {one.aggregate!r}",
-                f"on tables: {one.kernel}",
-                f"live: {one.choice.name}, for {one.choice.why}",
-                f"calls per event: {one.calls}",
-                f"a key's state: {one.state}",
-            ]
-            window = one.aggregate.window
-            if window is not None and window.grain is not None:
-                lines.append(f"grain: the window is longer than {window.last} by less than {window.grain}")
-            if one.suggestion is not None:
-                lines.append(f"suggestion: {one.suggestion}")
-            lines += [f"on a stream: {one.on_a_stream}"] if one.on_a_stream else []
-            if one.together:
-                others = "".join(f", {name}" for name in one.together[:6] if name != one.name)
-                lines.append(
-                    f"with live(spikes=True): one FlatFit for {len(one.together)} columns ({one.name}{others}"
-                    + (", ...)" if len(one.together) > 6 else ")")
-                )
-            parts.append("\n    ".join(lines))
+            groups.setdefault(tuple(lines(one)), []).append(one)
+        common = [line for line in next(iter(groups), ()) if len(groups) > 1 and all(line in said for said in groups)]
+        notes: dict[Note, list[str]] = {}
+        for one in self if self.beats is None else ():
+            for note in _notes(one):
+                notes.setdefault(note, []).append(one.name)
+        for said, members in groups.items():
+            heads = [f"{one.name} = {one.aggregate!r}" for one in members]
+            own = [note for note, of in notes.items() if of == [one.name for one in members]]
+            parts += [*heads, *(f"    {line}" for line in said if line not in common)]
+            parts += [f"    {note.what}: {note.text}" for note in own]
+            notes = {note: of for note, of in notes.items() if note not in own}
+        if common:
+            parts += ["all of them", *(f"    {line}" for line in common)]
+        for note, of in sorted(notes.items(), key=lambda pair: pair[0].what):
+            parts += [f"{note.what} for {_listed(of)}", f"    {note.text}"]
         return "\n".join(parts)
 
     __str__ = __repr__
+
+
+def _lines(one: Explained) -> list[str]:
+    """What is said of a column."""
+    lines = [
+        f"on tables: {one.kernel}",
+        f"live: {one.choice.name}, for {one.choice.why}",
+        f"calls per event: {one.calls}",
+        f"a key's state: {one.state}",
+    ]
+    window = one.aggregate.window
+    if window is not None and window.grain is not None:
+        lines.append(f"grain: the window is longer than {window.last} by less than {window.grain}")
+    return [*lines, f"on a stream: {one.on_a_stream}"] if one.on_a_stream else lines
+
+
+class Note(NamedTuple):
+    """What is said beside of some columns: those that share a structure, or those of one suggestion."""
+
+    what: str
+    text: str
+    together: tuple[str, ...] = ()
+
+
+def _notes(one: Explained) -> list[Note]:
+    notes = [] if one.suggestion is None else [Note("suggestion", one.suggestion)]
+    if one.together:
+        text = f"one FlatFit for these {len(one.together)} columns"
+        notes.append(Note("with live(spikes=True)", text, one.together))
+    return notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, the first six of them.
+
+    >>> _listed("abcdefgh")
+    'a, b, c, d, e, f, ...'
+    """
+    return ", ".join([*names[:6], *(["..."] if len(names) > 6 else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +180,8 @@ class BeatCost:
             f"    rows are folded into slices, at most {self.slices:,} for each key, which all windows and beats share"
         )
 
-    def lines(self, one: Explained) -> str:
-        """One column."""
+    def lines(self, one: Explained) -> list[str]:
+        """What is said of a column."""
         size = one.bytes_per_state
         kept, state = "a partial", f"at most {_bytes(self.slices * ((size or 0) + 8))}"
         calls = "2 of the operator, and at most 6 more for each beat, whatever the window"
@@ -152,8 +190,7 @@ class BeatCost:
         if exact_quantile(one.aggregate.operator) is not None:
             kept, state = "their rows, since ranks need every value", "16 bytes for each row in the window"
             calls = "none; O(log n) steps for each event, by OrderStatistics"
-        lines = [f"{one.name} = {one.aggregate!r}", f"slices keep: {kept}", f"calls per event: {calls}"]
-        return "\n    ".join([*lines, f"a key's state: {state}"])
+        return [f"slices keep: {kept}", f"calls per event: {calls}", f"a key's state: {state}"]
 
 
 def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate: float | None = None) -> Explanation:

@@ -159,6 +159,21 @@ def test_explain_says_what_runs_why_and_what_it_costs() -> None:
     assert all(len(line) <= 150 for line in text.splitlines())
 
 
+def test_explain_says_a_thing_once() -> None:
+    """Twelve columns, of which nine have a suggestion."""
+    columns = {
+        f"{operator.name} {length}": operator("x").over(length)
+        for operator in (sw.max, sw.mean, sw.stddev)
+        for length in ("10 minutes", "1 hour", "6 hours", "1 day")
+    }
+    text = str(sw.Sliding(by="k", on="ts", columns=columns).explain())
+    lines = text.splitlines()
+    assert len(lines) <= 30
+    assert len(lines) == len(set(lines)), "no line twice"
+    assert "suggestion for max 1 hour, mean 1 hour, stddev 1 hour\n    more than a million rows of a key from" in text
+    assert all(f"{name} = sw." in text for name in columns)
+
+
 @pytest.mark.parametrize("operator", sw.operators.CATALOGUE, ids=lambda op: op.name)
 def test_explain_knows_every_operator(operator: sw.Operator) -> None:
     operator = sw.quantile(0.9) if operator.unset else operator
