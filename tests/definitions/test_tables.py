@@ -257,3 +257,26 @@ def test_mistakes(definition: sw.Sliding, given: Any, message: str | None) -> No
         return
     with pytest.raises(sw.SlidewiseError, match=message):
         definition(given)
+
+
+def test_times_that_are_text_are_refused_with_the_line_to_write() -> None:
+    """The lines that the errors show do read them."""
+    times = ["2024-03-01T12:00:00", "2024-03-01T12:00:10"]
+    table = pa.table({"ts": times, "x": [1, 2]})
+    definition = sw.Sliding(on="ts", n=sw.sum("x").over("1 minute"))
+    for given in (table, table.to_pandas(), pl.from_arrow(table)):
+        with pytest.raises(sw.InputError) as refused:
+            definition(given)
+        lines = ("table['ts'].cast(pa.timestamp('us'))", "pd.to_datetime(df['ts'], format='ISO8601')")
+        assert all(line in str(refused.value) for line in (*lines, "pl.col('ts').str.to_datetime()"))
+    read = [table["ts"].cast(pa.timestamp("us")), pd.to_datetime(table.to_pandas()["ts"], format="ISO8601")]
+    read.append(pl.from_arrow(table).select(pl.col("ts").str.to_datetime())["ts"])
+    for column in read:
+        assert definition(pa.table({"ts": column, "x": [1, 2]}))["n"].to_pylist() == [1, 3]
+    with pytest.raises(sw.InputError, match=r"give it as datetime.fromisoformat\(...\)"):
+        definition.live().push({"ts": times[0], "x": 1})
+    with pytest.raises(sw.WindowError, match=r"these are text, so give them as np.asarray\(times\).astype"):
+        sw.rolling(np.array([1, 2]), sw.sum, times=np.array(times), last="1 minute")
+    assert sw.rolling(
+        np.array([1, 2]), sw.sum, times=np.asarray(times).astype("datetime64[us]"), last="1 minute"
+    ).tolist() == [1, 3]

@@ -236,7 +236,9 @@ def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
         )
     data = times.data
     if times.is_object or data.dtype == bool:
-        raise WindowError("times must be timestamps, dates or numbers")
+        text = len(data) and isinstance(data[0], str)
+        read = "; these are text, so give them as np.asarray(times).astype('datetime64[us]')" if text else ""
+        raise WindowError(f"times must be timestamps, dates or numbers{read}")
     if times.unit is None:
         if isinstance(window.last, Duration):
             raise WindowError(f"times are numbers, but the window lasts {window.last}; give last= as a number")

@@ -85,6 +85,7 @@ class Clock:
             return (int(time) if isinstance(time, Integral) and not self.fractions else float(time)), NUMBER
         raise InputError(
             f"the event's time {self._definition.on!r} is {time!r}, which is no datetime, date or finite number"
+            + ("; give it as datetime.fromisoformat(...)" if isinstance(time, str) else "")
         )
 
     def check(self, kind: str, time: Any) -> None:

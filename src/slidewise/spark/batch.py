@@ -79,7 +79,8 @@ def check(definition: Definition, schema: Any) -> None:
     kind = schema[on].dataType.simpleString()
     numbers = kind in ("tinyint", "smallint", "int", "bigint", "float", "double")
     if not numbers and kind not in ("timestamp", "timestamp_ntz", "date"):
-        raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number")
+        read = f"; read it as times first: df.withColumn({on!r}, F.to_timestamp({on!r}))" if kind == "string" else ""
+        raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number{read}")
     for name, aggregate in definition.columns.items():
         last = None if aggregate.window is None else aggregate.window.last
         if last is not None and numbers == isinstance(last, Duration):

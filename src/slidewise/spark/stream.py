@@ -106,7 +106,13 @@ def _check_watermark(definition: Definition, schema: Any) -> None:
     kind = schema[on].dataType.simpleString()
     if kind != "timestamp":
         made = (
-            f"F.col({on!r}).cast('timestamp')" if kind in ("timestamp_ntz", "date") else f"F.timestamp_seconds({on!r})"
+            f"F.to_timestamp({on!r})"
+            if kind == "string"
+            else (
+                f"F.col({on!r}).cast('timestamp')"
+                if kind in ("timestamp_ntz", "date")
+                else f"F.timestamp_seconds({on!r})"
+            )
         )
         raise InputError(
             f"on={on!r} has Spark's type {kind}; on a stream it must be a timestamp, since watermarks are: make one, "

@@ -24,6 +24,8 @@ def check_time(t: Any, last: Any, before: Any) -> Any:
     t = plain(t)
     if isinstance(last, timedelta):
         if not isinstance(t, date) or t != t:
+            if isinstance(t, str):
+                raise SlidewiseError(f"the time {t!r} is text; give it as datetime.fromisoformat({t!r})")
             raise SlidewiseError(
                 f"the time {t!r} is no datetime, but the window lasts {last}; where times are numbers, give last= as a "
                 "number"

@@ -216,7 +216,12 @@ def time_column(on: str, times: Column) -> Column:
             "fill these in or leave them out"
         )
     if times.is_object or times.data.dtype == bool or _is_span(times):
-        raise InputError(f"on={on!r} holds {_kind(times)}; it must hold timestamps, dates or numbers")
+        kind = _kind(times)
+        read = (
+            f"; read it as times first: table[{on!r}].cast(pa.timestamp('us')) in pyarrow, "
+            f"pd.to_datetime(df[{on!r}], format='ISO8601') in pandas, pl.col({on!r}).str.to_datetime() in polars"
+        )
+        raise InputError(f"on={on!r} holds {kind}; it must hold timestamps, dates or numbers{read * (kind == 'text')}")
     if times.data.dtype == np.float64 and not np.isfinite(times.data).all():
         wrong = ~np.isfinite(times.data)
         raise InputError(
