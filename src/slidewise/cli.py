@@ -11,6 +11,8 @@ import slidewise
 from slidewise.errors import SlidewiseError
 from slidewise.trace.command import add_arguments as add_trace_arguments
 
+ROWS_LOST = 3  # a job's exit status where it is done, and more rows are lost for their times than it accepts
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the result is the exit code."""
@@ -71,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     options = parser.parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except SlidewiseError as error:
         sys.stderr.write(f"slidewise: {error}\n")
         return 1
@@ -126,16 +128,16 @@ def _trace(options: argparse.Namespace) -> None:
     run(options)
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
     from slidewise.pipeline.commands import Settings, run_file
 
-    run_file(options.job, Settings.of(options))
+    return ROWS_LOST if run_file(options.job, Settings.of(options)).warning else 0
 
 
-def _demo(options: argparse.Namespace) -> None:
+def _demo(options: argparse.Namespace) -> int:
     from slidewise.pipeline.commands import Settings, demo
 
-    demo(options.out, options.file, options.events, Settings.of(options))
+    return ROWS_LOST if demo(options.out, options.file, options.events, Settings.of(options)).warning else 0
 
 
 def _bench(options: argparse.Namespace) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,11 @@ from slidewise.pipeline.folders import MARK, RunFolder, leftovers, mark_table, p
 from slidewise.pipeline.job import Job, read_job
 from slidewise.pipeline.layouts import DEBS2012, LineColumn
 from slidewise.pipeline.places import check_free
+from slidewise.pipeline.replay import check_replay
 from slidewise.pipeline.toml import JobError, Written
+from slidewise.windows import Duration
+from slidewise.written import _COLUMN as COLUMN_KEYS
+from slidewise.written import _TOP as DEFINITION_KEYS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD = """\
@@ -117,6 +123,22 @@ def test_the_layout_of_the_challenge() -> None:
         ('type = "timestamp"', 'type = "timestamp", optional = true', 9, "the time 'ts' cannot be optional"),
         ("[definition.columns.peak]", "[definition.columns.newest]", 17, "the pipeline adds a column 'newest'"),
         ('path = "out"', 'path = "out"\n[clean]\nout_of_order = "drp"', 25, "did you mean 'drop'"),
+        ('path = "out"', 'path = "out"\n[clean]\nahead = "1 dy"', 25, "unknown unit 'dy'"),
+        ('path = "out"', 'path = "out"\n[clean]\nahead = 5', 25, "so 'ahead' is a duration: '1 day', say, not 5"),
+        ('path = "out"', 'path = "out"\n[clean]\nahead_of = "clock"', 25, "'ahead_of' says what 'ahead' goes by; give"),
+        ('path = "out"', 'path = "out"\n[clean]\nahead = "1h"\nahead_of = "clok"', 26, "did you mean 'clock'"),
+        (
+            'path = "out"',
+            'path = "out"\n[clean]\nlate_limit = 80',
+            25,
+            "'late_limit' is a share of the rows, from 0 to",
+        ),
+        (
+            'ts = { field = 1, type = "timestamp" }',
+            "ts = { field = 1 }",
+            9,
+            'write ts = { field = 1, type = "timestamp" }',
+        ),
         ('path = "out"', 'path = "out"\n[run]\nparalel = "by_time"', 25, "did you mean 'parallel'"),
         ('path = "out"', 'path = "out"\n[run]\nparallel = "bytime"', 25, "did you mean 'by_time'"),
         (
@@ -144,6 +166,41 @@ def test_mistakes_name_their_line(folder: Path, old: str, new: str, line: int, s
     with pytest.raises(JobError, match=rf"^\S*job.toml, line {line}: .*{said}") as refused:
         read(folder, text)
     assert "Traceback" not in str(refused.value)
+
+
+def test_rows_ahead(folder: Path) -> None:
+    job = read(folder, GOOD + '[clean]\nahead = "1 day"\nahead_of = "stream"\nlate_limit = 0.8\n')
+    assert (job.ahead, job.ahead_of, job.late_limit) == (Duration.of("1 day"), "stream", 0.8)
+    numbers = GOOD.replace('type = "timestamp"', 'type = "bigint"').replace('"10 minutes"', "600")
+    job = read(folder, numbers + "[clean]\nahead = 5\n")
+    assert (job.ahead, job.ahead_of, job.late_limit) == (5, None, 0.05)
+    with pytest.raises(JobError, match="line 26: no clock shows times that are numbers; write ahead_of = 'stream'"):
+        read(folder, numbers + '[clean]\nahead = 5\nahead_of = "clock"\n')
+    with pytest.raises(JobError, match="line 25: the times are numbers, so 'ahead' is one, too: 86400, say"):
+        read(folder, numbers + '[clean]\nahead = "1 day"\n')
+    with pytest.raises(sw.SlidewiseError, match="its time 'ts' is of Spark's type bigint, and a stream needs"):
+        check_replay(job)
+
+
+def test_every_key_is_in_the_docs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, set[str]] = {"[definition.columns], each": set(COLUMN_KEYS)}
+    table = Written.table
+
+    def recording(self: Written, keys: tuple[str, ...], names: Any = None, needed: bool = False) -> Any:
+        if keys and names is not None:
+            heading = "[lines.columns], each" if keys[:2] == ("lines", "columns") else f"[{'.'.join(keys)}]"
+            known[heading] = set(names)
+        return table(self, keys, names, needed)
+
+    monkeypatch.setattr(Written, "table", recording)
+    read(folder, GOOD + '[run]\nparallel = "auto"\n')
+    text = (EXAMPLES.parent / "docs" / "pipeline.md").read_text()
+    rows = re.findall(r"^\| (`\[.*) \| (.*) \|$", text, re.MULTILINE)
+    assert {name.replace("`", ""): set(re.findall(r"`(\w+)`", keys)) for name, keys in rows} == known
+    guide = (EXAMPLES.parent / "docs" / "guide.md").read_text()
+    said = re.search(r"^A definition has .* A column has .*$", guide, re.MULTILINE)
+    assert said is not None
+    assert set(re.findall(r"`(\w+)`", said[0].partition("`to_dict`")[0])) == {*DEFINITION_KEYS, *COLUMN_KEYS}
 
 
 def test_missing_tables(folder: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import random
 import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from slidewise.pipeline.report import write_report
 from slidewise.pipeline.run import STAGES, run
 from slidewise.pipeline.toml import JobError
 from slidewise.spark.faults import reason
+from slidewise.windows import Duration
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "data" / "debs2012_small.tsv"
@@ -268,6 +271,43 @@ def test_operators_of_the_jobs_folder_reach_the_workers(spark: SparkSession, tmp
     assert [row["sum"] for row in read(tmp_path / "out", "rows")] == [2.0, 6.0]
 
 
+def test_times_as_text_and_a_report_from_csv(spark: SparkSession, tmp_path: Path) -> None:
+    """ISO 8601 as JSON has it, values that are none, a wrong clock, and a sink that does not keep types."""
+    zone = "2024-03-01T14:00:30"
+    sound = ["2024-03-01", "2024-03-01T12:00", "2024-03-01 12:00:10", "2024-03-01T12:00:20.123456789Z"]
+    sound += [f"{zone}+02:00", f"{zone.replace('30', '31')}+0200", f"{zone.replace('30', '32')} +02", "1709294433"]
+    lines = [f'{{"at": "{text}", "x": {at}, "say": "a\\nb"}}' for at, text in enumerate(sound)]
+    lines += ['{"at": "01.03.2024 12:00", "x": 1}', '{"x": 7}', "{broken", '{"at": "2999-01-01T00:00:00Z", "x": 1e9}']
+    (tmp_path / "x.json").write_text("\n".join(lines) + "\n")
+    definition = sw.Sliding(on="at", top=sw.max("x").over("1 hour"), n=sw.count().over(rows=3))
+    job = Job(definition, (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json", ahead=Duration.of("1 day"))
+    job = dataclasses.replace(job, sink_format="csv", report=str(tmp_path / "out"))
+    done = run(job, spark)
+    assert done.rejected == {"bad time": 1, "malformed record": 1, "no time": 1}
+    assert (done.rows_out, done.ahead, done.out_of_order) == (8, 1, 0)
+    page, _ = write_report(spark, job, done)
+    assert "2024-03-01 00:00:00 to 2024-03-01 12:00:33" in page.read_text()
+    assert done.warning in page.read_text().replace("&quot;", '"')
+    found = spark.read.csv(f"{job.sink}/rejected").collect()
+    assert {(row[3], row[4]) for row in found} == {
+        ("bad time: at is '01.03.2024 12:00'", '{"at":"01.03.2024 12:00","x":1.0}'),
+        ("no time: at is null", '{"x":7.0}'),
+        ("malformed record", "{broken"),
+    }
+    # With a schema, all of one format, and the wrong one.
+    (tmp_path / "x.json").write_text('{"at": "01.03.2024 12:00"}\n{"at": "02.03.2024 12:00"}\n')
+    job = dataclasses.replace(job, schema="at timestamp", definition=sw.Sliding(on="at", n=sw.count().over("1 hour")))
+    with pytest.raises(sw.SlidewiseError) as none:
+        run(job, spark, overwrite=True)
+    assert "none of the 2 rows can be read: bad time (2). line 1 of file:" in str(none.value)
+    assert "bad time: at is '01.03.2024 12:00'; line 2 of" in str(none.value)
+    assert 'as ISO 8601; give the right one: options = { timestampFormat = "dd.MM.yyyy HH:mm:ss" }' in str(none.value)
+    job = dataclasses.replace(job, source_options={"timestampFormat": "dd.MM.yyyy HH:mm"}, schema="at timestamp_ntz")
+    with pytest.raises(sw.SlidewiseError, match="Spark's type timestamp_ntz, and a stream needs a timestamp"):
+        run(job, spark, overwrite=True, check=partial(check_replay, dataclasses.replace(job, sink_format="parquet")))
+    assert run(job, spark, overwrite=True).rows_out == 2
+
+
 def test_an_empty_source(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "none.tsv").write_text("")
     job = Job(SWING, (str(tmp_path / "none.tsv"),), str(tmp_path / "out"), lines=DEBS2012, report=str(tmp_path))
@@ -300,6 +340,73 @@ def test_what_was_there_stays_until_a_job_has_done_all(spark: SparkSession, tmp_
     (tmp_path / "x.json").write_text('{"t": 2, "x": 1}\n{"t": 1, "x": 1}\n')
     run(dataclasses.replace(job, out_of_order="sort"), spark, overwrite=True)
     assert {path.name for path in Path(job.sink).iterdir()} == {"rows", "rejected"}, "a row is in one table"
+
+
+STRAYS = {40: 9_000, 41: 9_100, 90: 9_050, 130: 400_000}
+
+
+def stray_times() -> list[int]:
+    """Seconds of rows in the order of a file: a few come late, and some clocks are wrong."""
+    choose = random.Random(7)
+    times = [at * 10 - (choose.random() < 0.1) * choose.randrange(1, 25) for at in range(300)]
+    for at, time in STRAYS.items():
+        times[at] = time
+    return times
+
+
+def judged(times: list[int], limit: int | None, keys: int = 1) -> dict[str, list[int]]:
+    """One plain pass: the numbers of the rows that are ahead, late and in order."""
+    newest, of_key = None, {}
+    found: dict[str, list[int]] = {"ahead": [], "out_of_order": [], "rows": []}
+    for at, time in enumerate(times):
+        if limit is not None and newest is not None and time > newest + limit:
+            found["ahead"].append(at + 1)
+            continue
+        newest = time if newest is None else max(newest, time)
+        late = time < of_key.get(at % keys, time)
+        found["out_of_order" if late else "rows"].append(at + 1)
+        of_key[at % keys] = max(time, of_key.get(at % keys, time))
+    return found
+
+
+def tables_of(sink: str) -> dict[str, list[int]]:
+    parts = ("rows", "rejected", "out_of_order", "ahead")
+    return {part: [row["row"] for row in read(sink, part)] for part in parts if Path(sink, part).exists()}
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+def test_rows_ahead_of_the_stream_are_put_aside(spark: SparkSession, conf: Any, tmp_path: Path, keys: int) -> None:
+    """Stray dates among good rows, in several files and blocks; each row is in one table, once."""
+    times = stray_times()
+    noon = datetime(2024, 3, 1, 12)
+    lines = [f'{{"at": "{noon + timedelta(seconds=time)}", "k": {at % keys}}}\n' for at, time in enumerate(times)]
+    (tmp_path / "in").mkdir()
+    for number, begin in enumerate(range(0, 300, 110)):
+        (tmp_path / "in" / f"{number}.json").write_text("".join(lines[begin : begin + 110]))
+    conf(blocks_of(1_500))
+    definition = sw.Sliding(by=() if keys == 1 else "k", on="at", n=sw.count().over("1 minute"))
+    job = Job(definition, (str(tmp_path / "in"),), str(tmp_path / "out"), "json", ahead=Duration.of("1 hour"))
+    job = dataclasses.replace(job, ahead_of="stream")
+    done = run(job, spark)
+    expected = judged(times, 3_600, keys)
+    assert tables_of(job.sink) == {**expected, "rejected": []}
+    assert expected["ahead"] == [at + 1 for at in STRAYS]
+    assert (done.ahead, done.out_of_order) == (4, len(expected["out_of_order"]))
+    assert bool(done.warning) is (done.lost > 15)
+    aside = read(job.sink, "ahead")[0]
+    assert aside["reason"] == "more than 1 hour ahead of the stream"
+    assert aside["newest"] == noon + timedelta(seconds=max(times[:40]))
+    assert (Path(aside["file"]).name, aside["line"]) == ("0.json", 41)
+    if keys == 1:  # and what a wrong clock does where nothing guards against it
+        spoiled = run(dataclasses.replace(job, ahead=None, ahead_of=None), spark, overwrite=True)
+        expected = judged(times, None)
+        assert tables_of(job.sink) == {part: expected[part] for part in ("out_of_order", "rows")} | {"rejected": []}
+        assert spoiled.out_of_order > 200
+        assert re.match(
+            r"\d+ of 300 rows \(\d\d.\d%\) are lost for their times: \d+ out of order, 0 too", spoiled.warning
+        )
+        assert f"believed is {noon + timedelta(seconds=400_000)}, in line 21 of file:" in spoiled.warning
+        assert 'put such rows aside with [clean] ahead = "1 day"' in spoiled.warning
 
 
 def test_tables_beyond_this_machine_have_a_mark_beside_them(spark: SparkSession, tmp_path: Path) -> None:

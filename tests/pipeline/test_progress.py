@@ -54,6 +54,8 @@ def test_a_summary_adds_up() -> None:
     assert done.rows_per_second == pytest.approx(10 / 3)
     done.repaired = True
     assert done.dropped == 3
+    done.ahead = 5
+    assert (done.lost, done.dropped) == (5, 8)
 
 
 def test_without_java_the_command_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -88,7 +89,8 @@ def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float
                     settings.master or job.master or "local[*]", {**job.conf, **settings.conf}, log
                 )
             seconds[START] = perf_counter() - begins
-            summary = run(job, spark, settings.overwrite, stages)
+            check = partial(check_replay, job) if settings.replay else None
+            summary = run(job, spark, settings.overwrite, stages, check)
             summary.seconds = {**seconds, **summary.seconds}
             if settings.replay:
                 begins = perf_counter()
@@ -134,6 +136,8 @@ def _show(console: Console, job: Job, summary: Summary) -> None:
     grid = Table.grid(padding=(0, 4))
     grid.add_row(table, times)
     console.print(grid)
+    if summary.warning:
+        console.print(f"warning: {summary.warning}\n", soft_wrap=True, markup=False, style="bold red")
     console.print(f"{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written\n")
     if summary.replayed:
         console.print(f"as a stream: {summary.replayed}\n", soft_wrap=True)
@@ -142,6 +146,8 @@ def _show(console: Console, job: Job, summary: Summary) -> None:
         console.print(f"rejected       {place(job, 'rejected')}", soft_wrap=True)
     if summary.out_of_order and not summary.repaired:
         console.print(f"out of order   {place(job, 'out_of_order')}", soft_wrap=True)
+    if summary.ahead:
+        console.print(f"ahead          {place(job, 'ahead')}", soft_wrap=True)
     for folder in summary.leftovers:
         console.print(f"left over      {folder}: of a run that was stopped; --overwrite removes it", soft_wrap=True)
     if job.report is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import importlib.util
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,18 +16,21 @@ from urllib.parse import unquote, urlsplit
 
 from slidewise.definition import check_names
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline.layouts import LAYOUTS, TYPES, LineColumn, Lines
+from slidewise.pipeline.ahead import MOMENTS
+from slidewise.pipeline.layouts import LAYOUTS, TIMES, TYPES, LineColumn, Lines
 from slidewise.pipeline.toml import Written
 from slidewise.pipeline.trust import check_settings, listed_modules, resolve
 from slidewise.sliding import Sliding
 from slidewise.spark.plan import PARALLEL
 from slidewise.spark.slices import why_not
+from slidewise.windows import Duration
 from slidewise.written import arguments_unresolved
 
 # A row's number in the source, which the pipeline adds; and what only the side tables have.
 ROW = "row"
 OWN = (ROW, "file", "line", "reason", "text", "newest")
-PARTS = ("rows", "rejected", "out_of_order")
+PARTS = ("rows", "rejected", "out_of_order", "ahead")
+LATE_LIMIT = 0.05  # the share of rows that may be dropped as late, or put aside as ahead, without a warning
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Job:
     schema: str | None = None
     lines: Lines | None = None
     out_of_order: str = "drop"
+    ahead: Duration | int | float | None = None
+    ahead_of: str | None = None  # "clock" or "stream"; None for the clock, and for the stream where times are numbers
+    late_limit: float = LATE_LIMIT
     sink_format: str = "parquet"
     sink_options: Mapping[str, str] = field(default_factory=dict)
     transform: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +79,7 @@ def _checked(written: Written, folder: Path) -> Job:
     written.table((), ("source", "lines", "clean", "definition", "operators", "run", "spark", "sink", "report"))
     listed_modules(written)
     written.table(("source",), ("format", "path", "schema", "options"), needed=True)
-    written.table(("clean",), ("out_of_order",))
+    written.table(("clean",), ("out_of_order", "ahead", "ahead_of", "late_limit"))
     written.table(("spark",), ("master", "conf"))
     written.table(("sink",), ("path", "format", "options"), needed=True)
     written.table(("report",), ("path", "signals", "threshold"))
@@ -88,6 +95,9 @@ def _checked(written: Written, folder: Path) -> Job:
         schema=written.value(("source", "schema"), str, "columns and types, such as 'ts timestamp, x double'", None),
         lines=lines,
         out_of_order=written.one_of(("clean", "out_of_order"), ("drop", "sort"), "drop"),
+        ahead=_ahead(written, definition, lines),
+        ahead_of=_ahead_of(written),
+        late_limit=_late_limit(written),
         sink_format=written.value(("sink", "format"), str, "the name of a Spark format", "parquet"),
         sink_options=written.texts(("sink", "options")),
         transform=_options(written, definition),
@@ -112,6 +122,48 @@ def _options(written: Written, definition: Sliding) -> dict[str, Any]:
     if parallel == "by_time" and why is not None:
         written.fail(("run", "parallel"), f"parallel = 'by_time' needs windows of time only, but {why}")
     return {"parallel": parallel}
+
+
+def _ahead(written: Written, definition: Sliding, lines: Lines | None) -> Duration | int | float | None:
+    """How far ahead a row's time may lie."""
+    keys = ("clean", "ahead")
+    what = "a duration such as '1 day', or a number where times are numbers"
+    found = written.value(keys, (str, int, float), what, None)
+    asked = written.table(("clean",)).get("ahead_of")
+    if found is None:
+        if asked is not None:
+            written.fail(("clean", "ahead_of"), "'ahead_of' says what 'ahead' goes by; give it too: ahead = '1 day'")
+        return None
+    try:
+        ahead = Duration.of(found) if isinstance(found, str) else found
+    except SlidewiseError as error:
+        written.fail(keys, str(error))
+    if not isinstance(ahead, Duration) and not 0 < ahead < math.inf:
+        written.fail(keys, f"'ahead' is more than nothing, not {found!r}")
+    lasts = [one.window.last for one in definition.columns.values() if one.window is not None]
+    kinds = [column.type for column in (lines.columns if lines else ()) if column.name == definition.on]
+    numbers = any(isinstance(last, int | float) for last in lasts) or any(kind not in MOMENTS for kind in kinds)
+    moments = any(isinstance(last, Duration) for last in lasts) or any(kind in MOMENTS for kind in kinds)
+    if numbers and isinstance(ahead, Duration):
+        written.fail(keys, f"the times are numbers, so 'ahead' is one, too: 86400, say, not {found!r}")
+    if moments and not isinstance(ahead, Duration):
+        written.fail(keys, f"the times are moments, so 'ahead' is a duration: '1 day', say, not {found!r}")
+    if not isinstance(ahead, Duration) and asked == "clock":
+        written.fail(("clean", "ahead_of"), "no clock shows times that are numbers; write ahead_of = 'stream'")
+    return ahead
+
+
+def _ahead_of(written: Written) -> str | None:
+    keys = ("clean", "ahead_of")
+    return written.one_of(keys, ("clock", "stream"), "clock") if keys[1] in written.table(keys[:1]) else None
+
+
+def _late_limit(written: Written) -> float:
+    what = "a share of the rows, from 0 to 1"
+    limit = written.value(("clean", "late_limit"), (int, float), what, LATE_LIMIT)
+    if not 0 <= limit <= 1:
+        written.fail(("clean", "late_limit"), f"'late_limit' is {what}, not {limit!r}")
+    return float(limit)
 
 
 def _at(folder: Path, path: str) -> str:
@@ -251,6 +303,9 @@ def _check_columns(written: Written, job: Job) -> None:
         if name not in names:
             written.fail(("report", "signals"), f"there is no column {name!r} to report; a line has {', '.join(names)}")
     time = next(column for column in job.lines.columns if column.name == job.definition.on)
+    if time.type not in TIMES:
+        say = f'{time.name} = {{ field = {time.field}, type = "timestamp" }}'
+        written.fail(("lines", "columns", time.name), f"the time {time.name!r} is read as {time.type}; write {say}")
     if time.optional:
         written.fail(("lines", "columns", time.name, "optional"), f"the time {time.name!r} cannot be optional")
 

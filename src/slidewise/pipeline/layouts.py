@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TYPES = ("timestamp", "date", "int", "bigint", "double", "boolean", "string")
+TIMES = TYPES[:5]  # those that a time may have
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,11 @@ from typing import Any
 
 from slidewise.pipeline.layouts import LineColumn, Lines
 
-# ISO 8601 as events carry it; more digits than microseconds are cut off.
-_TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?$"
+# ISO 8601 as events carry it, with seconds or without; more digits than microseconds are cut off.
+_CLOCK = r"[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
+_TIME = rf"^\d{{4}}-\d\d-\d\d{_CLOCK}(Z|[+-]\d\d:?\d\d)?$"
+ISO_TEXT = rf"^\d{{4}}-\d\d-\d\d({_CLOCK}(Z|[+-]\d\d:?\d\d)?)?$"  # in columns of text a date is its midnight
+_LOOSE = rf"^\d{{4}}-\d\d-\d\d{_CLOCK} ?(Z|[+-]\d\d(:?\d\d)?)$"  # a zone behind a blank, or of hours alone
 _DATE = r"^\d{4}-\d\d-\d\d$"
 _FLOAT = r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|NaN|Infinity)$"
 _PATTERNS = {"timestamp": _TIME, "date": _DATE, "double": _FLOAT}
@@ -87,11 +90,29 @@ def _read(column: LineColumn) -> Any:
     field = _field(column)
     if column.type == "string":
         return F.nullif(field, F.lit("")) if column.optional else field
-    if column.format is not None:
-        return F.try_to_timestamp(field, F.lit(column.format)).cast(column.type)
+    if column.type in ("timestamp", "date"):
+        return time_of_text(field, column.type, column.format, _PATTERNS[column.type])
     value = field.try_cast(column.type)
     pattern = _PATTERNS.get(column.type)
     return value if pattern is None else F.when(field.rlike(pattern), value)
+
+
+def time_of_text(text: Any, kind: str, pattern: str | None, iso: str, seconds: bool = False) -> Any:
+    """Text as times of a type, by Spark's pattern or as ISO 8601; null where it is none.
+
+    With `seconds`, a whole number counts seconds since 1970, as it does in Spark's JSON.
+    """
+    from pyspark.sql import functions as F
+
+    if pattern is not None:
+        return F.try_to_timestamp(text, F.lit(pattern)).cast(kind)
+    if kind == "date":
+        return F.when(text.rlike(_DATE), text.try_cast(kind))
+    plain = F.regexp_replace(F.regexp_replace(text, r" (Z|[+-]\S+)$", "$1"), r"([+-]\d\d)$", "$1:00")
+    read = F.when(text.rlike(iso), text.try_cast(kind)).when(text.rlike(_LOOSE), plain.try_cast(kind))
+    if not seconds or kind != "timestamp":
+        return read
+    return read.when(text.rlike(r"^-?\d{1,11}$"), F.timestamp_seconds(text.try_cast("bigint")))
 
 
 def _is_wrong(column: LineColumn, value: Any) -> Any:

@@ -8,16 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from slidewise.operators.aggregate import Aggregate
 from slidewise.pipeline.job import Job
+from slidewise.pipeline.panels import CHANGE, Chosen, choose_panels
 from slidewise.spark.slices import quoted
 
 POINTS = 900
-
-# Panels, and the operators that they show.
-LEVEL = ("mean", "max", "min", "median")
-SPREAD = ("stddev",)
-CHANGE = ("relative_variation",)
+# Rows beyond these shares that take up more than half of the time's span are not drawn.
+ENDS = (0.005, 0.995)
 
 
 @dataclass
@@ -36,67 +33,74 @@ class Excess:
 class Points:
     """The middle of each stretch of time, and for each column its value there; None where there is no row.
 
-    `span` are the times of the first and the last row.
+    `span` are the times of the first and the last row, `shown` those between which the picture is drawn, and `outside`
+    is how many rows lie beyond.
     """
 
+    chosen: Chosen
     times: list[Any] = field(default_factory=list)
     span: tuple[Any, ...] = ()
+    shown: tuple[Any, ...] = ()
+    outside: int = 0
     columns: dict[str, list[float | None]] = field(default_factory=dict)
     key: str = ""  # which key is shown, where there are keys
     excesses: list[Excess] = field(default_factory=list)
-
-
-def signals_of(job: Job) -> list[str]:
-    """The columns to show: those that the job names, or the first three that are aggregated."""
-    if job.signals:
-        return list(job.signals)
-    shown = [a.columns[0] for a in job.definition.columns.values() if a.operator.name in LEVEL + SPREAD + CHANGE]
-    return list(dict.fromkeys(shown))[:3]
-
-
-def of_signal(job: Job, signal: str, operators: tuple[str, ...]) -> dict[str, Aggregate]:
-    """The aggregates of a signal by one of the operators."""
-    found = {}
-    for name, aggregate in job.definition.columns.items():
-        if aggregate.operator.name in operators and aggregate.columns == (signal,):
-            found[name] = aggregate
-    return found
 
 
 def points_of(df: Any, job: Job) -> Points:
     """The points of a job's result."""
     from pyspark.sql import functions as F
 
-    points = Points(excesses=_excesses(df, job))
+    kinds = {one.name: one.dataType.simpleString() for one in df.schema.fields}
+    points = Points(choose_panels(job, kinds), excesses=_excesses(df, job))
     if job.definition.by:
         df, points.key = _busiest(df, job)
-    kind = df.schema[job.definition.on].dataType.simpleString()
     time = F.col(quoted(job.definition.on))
-    timed = kind in ("timestamp", "timestamp_ntz", "date")
+    timed = kinds[str(job.definition.on)] in ("timestamp", "timestamp_ntz", "date")
     number = F.unix_micros(time.cast("timestamp")) / 1e6 if timed else time.cast("double")
-    begin, end = df.agg(F.min(number), F.max(number)).first()
+    begin, end, *core = df.agg(
+        F.min(number), F.max(number), *[F.percentile_approx(number, share) for share in ENDS]
+    ).first()
     if begin is None:
         return points
-    points.span = (_as_time(begin), _as_time(end)) if timed else (begin, end)
-    width = max((end - begin) / POINTS, 1e-9)
-    bucket = F.least(F.floor((number - begin) / width), F.lit(POINTS - 1))
+    low, high = shown_span(begin, end, *core)
+    shown = _as_time if timed else float
+    points.span, points.shown = (shown(begin), shown(end)), (shown(low), shown(high))
+    width = max((high - low) / POINTS, 1e-9)
+    bucket = F.least(F.floor((number - low) / width), F.lit(POINTS - 1))
     wanted: dict[str, Any] = {}
-    for signal in signals_of(job):
-        wanted |= {f"{signal} low": F.min(quoted(signal)), f"{signal} high": F.max(quoted(signal))}
-        for name, one in of_signal(job, signal, LEVEL + SPREAD + CHANGE).items():
+    for panel in points.chosen.panels:
+        if panel.signal is not None:
+            wanted |= {
+                f"{panel.signal} low": F.min(quoted(panel.signal)),
+                f"{panel.signal} high": F.max(quoted(panel.signal)),
+            }
+        for name, one in panel.columns.items():
             reduce = F.max if one.operator.name in ("max", *CHANGE) else F.min if one.operator.name == "min" else F.avg
             wanted[name] = reduce(quoted(name))
-    if not wanted:
-        return points
-    found = df.groupBy(bucket.alias("_bucket")).agg(*[value.cast("double").alias(n) for n, value in wanted.items()])
-    rows = {row["_bucket"]: row for row in found.collect()}
+    inside = (number >= low) & (number <= high)
+    values = [value.cast("double").alias(name) for name, value in wanted.items()]
+    found = df.filter(inside).groupBy(bucket.alias("_bucket")).agg(F.count("*").alias("_rows"), *values).collect()
+    if (low, high) != (begin, end):
+        points.outside = df.count() - sum(row["_rows"] for row in found)
+    rows = {row["_bucket"]: row for row in found}
     for at in range(POINTS):
-        points.times.append(begin + (at + 0.5) * width)
+        points.times.append(shown(low + (at + 0.5) * width))
         for name in wanted:
             points.columns.setdefault(name, []).append(rows[at][name] if at in rows else None)
-    if timed:
-        points.times = [_as_time(seconds) for seconds in points.times]
     return points
+
+
+def shown_span(begin: float, end: float, low: float, high: float) -> tuple[float, float]:
+    """The stretch of time to draw: all of it, unless the few rows beyond `low` and `high` take up more than half of it.
+
+    >>> shown_span(0, 100, 1, 99), shown_span(0, 9_000, 1, 99), shown_span(5, 5, 5, 5)
+    ((0, 100), (0, 99), (5, 5))
+    """
+    core = high - low
+    if core <= 0 or end - begin <= 2 * core:
+        return begin, end
+    return (low if low - begin > core / 2 else begin), (high if end - high > core / 2 else end)
 
 
 def _as_time(seconds: float) -> Any:

@@ -47,11 +47,14 @@ class Replay:
         )
 
 
-def check_replay(job: Job, kind: str = "timestamp") -> None:
-    """Refuse a job whose rows cannot be replayed; `kind` is Spark's type of its time."""
+def check_replay(job: Job, kind: str | None = None) -> None:
+    """Refuse a job whose rows cannot be replayed; `kind` is Spark's type of its time, where it is known."""
     why = ""
-    if kind != "timestamp":
+    if kind is None and job.lines is not None:
+        kind = next(column.type for column in job.lines.columns if column.name == job.definition.on)
+    if (kind or "timestamp") != "timestamp":
         why = f"its time {job.definition.on!r} is of Spark's type {kind}, and a stream needs a timestamp"
+        why += "" if kind != "timestamp_ntz" else " (with a time zone: give the source a schema that says so)"
     elif "://" in job.sink:
         why = f"its sink {job.sink} is not a local folder, in which the order of files can be set"
     elif job.sink_format not in ("parquet", "orc"):

@@ -9,10 +9,11 @@ from typing import Any
 
 from slidewise.folders import whole_file
 from slidewise.pipeline.job import Job
+from slidewise.pipeline.panels import RULE
 from slidewise.pipeline.picture import draw, window_of
-from slidewise.pipeline.places import PAGE, PICTURE, TITLE, place
+from slidewise.pipeline.places import PAGE, PICTURE, TITLE
 from slidewise.pipeline.points import Points, points_of
-from slidewise.pipeline.run import Summary
+from slidewise.pipeline.run import Summary, read_rows
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
@@ -21,6 +22,7 @@ p.sub { color: #616e7c; margin-top: .2em; } img { width: 100%; height: auto; }
 table { border-collapse: collapse; } td, th { padding: .25em 1.4em .25em 0; text-align: left; vertical-align: top; }
 th { border-bottom: 1px solid #9aa5b1; font-weight: 600; } td { border-bottom: 1px solid #e4e7eb; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+p.warning { border-left: 4px solid #d64545; padding: .4em 1em; background: #fdf2f2; }
 .side { display: flex; flex-wrap: wrap; gap: 0 4em; } code { font-size: .92em; }
 """
 
@@ -30,8 +32,7 @@ def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
     assert job.report is not None
     folder = Path(job.report)
     folder.mkdir(parents=True, exist_ok=True)
-    reader = spark.read.format(job.sink_format).options(**job.sink_options)
-    points = points_of(reader.load(place(job, "rows")), job)
+    points = points_of(read_rows(spark, job, summary.schema), job)
     page, picture = folder / PAGE, folder / PICTURE
     drawn = draw(job, points)
     with whole_file(page) as file:  # first: it says whose both are
@@ -50,7 +51,9 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
         '<html lang="en"><head><meta charset="utf-8">' + TITLE,
         f"<style>{STYLE}</style></head><body>",
         f'<h1>Slidewise report</h1><p class="sub">{escape(source)}<br>{escape(span)}</p>',
+        f'<p class="warning">{escape(summary.warning)}</p>' if summary.warning else "",
         f'<img alt="The signals and their windows" src="data:image/png;base64,{b64encode(picture).decode()}">',
+        *[f'<p class="sub">{escape(note)}</p>' for note in notes_of(points)],
         *_excess(job, points, summary),
         '<div class="side"><div><h2>Rows</h2>',
         _table(("", "#rows"), rows_of(summary)),
@@ -59,7 +62,7 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
         f"<p>{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written</p></div></div>",
         f"<p>Replayed as a stream: {escape(summary.replayed)}</p>" if summary.replayed else "",
         "<h2>Columns</h2>",
-        _table(("column", "operator", "of", "window", "closed"), _columns(job)),
+        _table(*_columns(job)),
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
@@ -70,7 +73,10 @@ def rows_of(summary: Summary) -> list[tuple[str, str]]:
     rows = [("in", f"{summary.rows_in:,}")]
     rows += [(f"rejected: {reason}", f"{count:,}") for reason, count in summary.rejected.items()]
     said = "out of order, put in order" if summary.repaired else "out of order, dropped"
-    return [*rows, (said, f"{summary.out_of_order:,}"), ("out", f"{summary.rows_out:,}")]
+    rows.append((said, f"{summary.out_of_order:,}"))
+    if summary.ahead:
+        rows.append(("too far ahead, put aside", f"{summary.ahead:,}"))
+    return [*rows, ("out", f"{summary.rows_out:,}")]
 
 
 def _excess(job: Job, points: Points, summary: Summary) -> list[str]:
@@ -86,12 +92,31 @@ def _excess(job: Job, points: Points, summary: Summary) -> list[str]:
     return [head, _table(("column", "#rows", "#share", "first", "last", "#highest", "when"), rows)]
 
 
-def _columns(job: Job) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
+def notes_of(points: Points) -> list[str]:
+    """What the picture shows, and what it does not."""
+    notes = [" ".join(filter(None, [RULE, points.chosen.note]))]
+    if points.outside:
+        between = " and ".join(map(_shown, points.shown))
+        notes.append(
+            f"The picture shows the time between {between}: {points.outside:,} rows that lie far from all others, "
+            f"up to {_shown(points.span[0])} and {_shown(points.span[1])}, are not drawn."
+        )
+    return notes
+
+
+def _columns(job: Job) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The table of aggregates: its heading and its rows, without columns that would be empty."""
+    head = ("column", "operator", "of", "where", "window", "closed", "at least", "grain")
+    rows = []
     for name, one in job.definition.columns.items():
-        closed = "" if one.window is None else one.window.closed
-        rows.append((name, one.operator.name, ", ".join(one.columns), window_of(one), closed))
-    return rows
+        window = one.window
+        assert window is not None
+        given = ", ".join(f"{parameter}={value}" for parameter, value in one.operator.parameters.items())
+        operator = f"{one.operator.name}({given})" if given else one.operator.name
+        more = ["" if value is None else str(value) for value in (window.at_least, window.grain)]
+        rows.append((name, operator, ", ".join(one.columns), one.condition or "", window_of(one), window.closed, *more))
+    kept = [at for at in range(len(head)) if at < 3 or any(row[at] for row in rows)]
+    return tuple(head[at] for at in kept), [tuple(row[at] for at in kept) for row in rows]
 
 
 def _table(head: tuple[str, ...], rows: list[Any]) -> str:

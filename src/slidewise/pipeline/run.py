@@ -15,6 +15,7 @@ from slidewise.errors import SlidewiseError
 from slidewise.pipeline.cleaning import Cleaned, clean
 from slidewise.pipeline.folders import RunFolder, leftovers, mark_table, put
 from slidewise.pipeline.job import PARTS, ROW, Job
+from slidewise.pipeline.losses import check_some, warning_of
 from slidewise.pipeline.places import check_free, place
 from slidewise.pipeline.remote import claim
 from slidewise.sliding import Sliding
@@ -33,11 +34,19 @@ class Summary:
     rows_out: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     replayed: str = ""
+    ahead: int = 0
+    warning: str = ""  # of rows that were lost, where they are more than the job accepts
     leftovers: list[str] = field(default_factory=list)  # folders that runs which were killed have left
+    schema: Any = field(default=None, repr=False)  # of the rows that were written
 
     @property
     def dropped(self) -> int:
-        return sum(self.rejected.values()) + (0 if self.repaired else self.out_of_order)
+        return sum(self.rejected.values()) + self.lost
+
+    @property
+    def lost(self) -> int:
+        """Rows that were dropped as out of order, or put aside as too far ahead."""
+        return self.ahead + (0 if self.repaired else self.out_of_order)
 
     @property
     def rows_per_second(self) -> float:
@@ -47,10 +56,20 @@ class Summary:
 
 READ, COMPUTE, SIDE = "read, parse and order", "aggregate and write", "write side tables"
 STAGES = (READ, COMPUTE, SIDE)
+_TEXTS = ("csv", "json", "xml")
 
 
-def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = None) -> Summary:
-    """Run the job on this Spark session; `watch` is entered with the name of each stage."""
+def run(
+    job: Job,
+    spark: Any,
+    overwrite: bool = False,
+    watch: Watch | None = None,
+    check: Callable[[str], None] | None = None,
+) -> Summary:
+    """Run the job on this Spark session.
+
+    `watch` is entered with the name of each stage; `check` is given Spark's type of the times before any row is read.
+    """
     check_free(job, overwrite)
     watch = watch or (lambda _stage: nullcontext())
     done = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
@@ -63,16 +82,20 @@ def run(job: Job, spark: Any, overwrite: bool = False, watch: Watch | None = Non
         done.seconds[name] = perf_counter() - begins
 
     with stage(READ):
-        cleaned = clean(spark, job)
+        cleaned = clean(spark, job, check)
     try:
         done.rows_in, done.rejected, done.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
+        done.ahead = cleaned.ahead_count
+        check_some(job, cleaned)
+        done.warning = warning_of(job, cleaned, done.lost)
         with _unfinished(job, spark, overwrite) as there:
             with stage(COMPUTE):
                 answers = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
+                done.schema = answers.schema
                 _write(there, answers, "rows", overwrite)
             with stage(SIDE):
                 _write_side_tables(there, cleaned, overwrite)
-                done.rows_out = _read(spark, there, "rows").count()
+                done.rows_out = read_rows(spark, there, done.schema).count()
             _check_counts(done)
     finally:
         cleaned.release()
@@ -126,11 +149,18 @@ def _write_side_tables(job: Job, cleaned: Cleaned, overwrite: bool) -> None:
     _write(job, cleaned.rejected, "rejected", overwrite)
     if job.out_of_order == "drop":
         _write(job, cleaned.out_of_order, "out_of_order", overwrite)
+    if job.ahead is not None:
+        _write(job, cleaned.ahead, "ahead", overwrite)
 
 
-def _read(spark: Any, job: Job, part: str) -> Any:
+def read_rows(spark: Any, job: Job, schema: Any) -> Any:
+    """The rows that a job has written; files of text do not keep the types of columns, which the schema tells."""
     reader = spark.read.format(job.sink_format).options(**job.sink_options)
-    return reader.load(place(job, part))
+    if job.sink_format in _TEXTS:
+        reader = reader.schema(schema)
+    if job.sink_format == "csv":
+        reader = reader.option("multiLine", True)  # a value may hold the end of a line, between quotes
+    return reader.load(place(job, "rows"))
 
 
 def _write(job: Job, df: Any, part: str, overwrite: bool) -> None:
