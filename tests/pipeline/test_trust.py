@@ -120,6 +120,9 @@ def test_a_folder_hides_no_installed_module(folder: Path) -> None:
         '"spark.executorEnv.PYTHONPATH" = "."',
         '"spark.plugins" = "evil.Plugin"',
         '"spark.sql.catalog.evil" = "evil.Catalog"',
+        '"spark.driver.bindAddress" = "0.0.0.0"',
+        '"spark.anything" = "0.0.0.0"',
+        '"spark.connect.grpc.binding.port" = 15002',
     ],
 )
 def test_settings_that_name_programs_come_from_the_command_line(folder: Path, setting: str) -> None:

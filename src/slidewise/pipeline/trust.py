@@ -21,7 +21,9 @@ from slidewise.sliding import Sliding
 from slidewise.written import own_paths, resolved_arguments
 
 # A number, a switch, a size or a duration names no program; of other settings these take text.
-_PLAIN = re.compile(r"(true|false|-?[0-9.]+(e-?[0-9]+)?\s*(ms|us|s|m|min|h|d|b|k|kb|mb|g|gb|t|tb)?)\Z", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(true|false|-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?\s*(ms|us|s|m|min|h|d|b|k|kb|mb|g|gb|t|tb)?)\Z", re.IGNORECASE
+)
 _TEXTS = (
     "spark.app.name",
     "spark.scheduler.mode",
@@ -34,7 +36,8 @@ _TEXTS = (
     "spark.sql.timestampType",
 )
 _PROGRAMS = re.compile(
-    r"python(\.|$)|jars|files|archives|packages|class|java|script|plugin|listener|env\b|extension|submit|command|library",
+    r"python(\.|$)|jars|files|archives|packages|class|java|script|plugin|listener|env\b|extension|submit|command|library"
+    r"|host|address|connect",
     re.IGNORECASE,
 )
 _MASTER = re.compile(r"(local(\[[0-9*, ]+\])?|yarn)\Z")
