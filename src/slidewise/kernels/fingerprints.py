@@ -189,8 +189,6 @@ class _Walk:
         return "itself", len(inside) - at
 
     def function(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
-        if _overloaded(function):
-            return "held", Held(function)
         inside = (*inside, id(function))
         code, given = _code(function.__code__), function.__globals__
         names = code.names

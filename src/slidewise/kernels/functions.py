@@ -44,13 +44,10 @@ def compiled_function(reached: Hashable) -> Any:
 
 
 def _compiled(reached: Any) -> Any:
-    built = _built(reached, ())
-    if reached[0] == "jitted":
-        return built
-    if reached[0] != "function":
+    if reached[0] not in ("function", "jitted"):
         name = reached[-1].value if reached[0] == "held" else reached[-1]
-        raise TypeError(f"{name} is no Python function; write lambda x: {name}(x), say")
-    return checked_jit(built)
+        raise TypeError(f"{name} is no Python function; wrap it into one")
+    return _built(reached, ())
 
 
 def _built(said: Any, inside: tuple[Any, ...]) -> Any:
@@ -72,7 +69,7 @@ def _built(said: Any, inside: tuple[Any, ...]) -> Any:
                 setattr(module, attribute, _built(part, (*inside, module)))
             return module
         case "function", *_:
-            return _built_function(said, inside, lambda function: function)
+            return checked_jit(_built_function(said, inside, lambda function: function))
         case "jitted", options, function:
             built = _built_function(function, inside, options.compiled)
             options.finish(built)
@@ -89,8 +86,14 @@ def _built(said: Any, inside: tuple[Any, ...]) -> Any:
 
 
 def _built_function(said: Any, inside: tuple[Any, ...], finish: Callable[[Any], Any]) -> Any:
-    """A copy of a function, whose globals are those that it names and nothing else."""
+    """A copy of a function, whose globals are those that it names and nothing else.
+
+    Where a plain function calls itself it meets itself uncompiled, which compiled code cannot call: that has no limit
+    of depth as Python has.
+    """
     _, code, closure, defaults, keywords, outside = said
+    if "objmode" in code.names:
+        raise TypeError("objmode runs Python in the middle of compiled code, where it sees what has changed since")
     space: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
     cells = tuple(types.CellType() for _ in closure)
     function = types.FunctionType(code.code, space, code.code.co_name, closure=cells)

@@ -7,7 +7,6 @@ too. Each function stands for one of Python's, for the types that its name says,
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -15,6 +14,8 @@ from typing import Any
 from numba import njit, uint64
 from numba.core import types
 from numba.core.extending import intrinsic
+
+from slidewise.kernels.comparisons import order
 
 _OVERFLOW = "an integer does not fit into 64 bits in compiled code; compute with floats, or in smaller units"
 _EXACT = 2**53  # integers up to here are floats without loss
@@ -36,6 +37,11 @@ def _overflowing(instruction: str) -> Any:
 
 
 int_add, int_sub, int_mul = _overflowing("sadd"), _overflowing("ssub"), _overflowing("smul")
+
+
+@njit
+def itself(a):  # type: ignore[no-untyped-def]
+    return a
 
 
 @njit
@@ -104,6 +110,11 @@ def int_floordiv(a, b):  # type: ignore[no-untyped-def]
 @njit
 def int_mod(a, b):  # type: ignore[no-untyped-def]
     return 0 if b == -1 else a % b
+
+
+@njit
+def int_divmod(a, b):  # type: ignore[no-untyped-def]
+    return int_floordiv(a, b), int_mod(a, b)
 
 
 @njit
@@ -178,15 +189,13 @@ def float_round(a):  # type: ignore[no-untyped-def]
 
 
 @njit
-def order(a, b):  # type: ignore[no-untyped-def]
-    """-1, 0 or 1 as an integer lies before, at or behind a float, and 2 where that is NaN: exactly."""
-    if -_EXACT <= a <= _EXACT or not abs(b) >= _EXACT:
-        x = float(a)
-        return -1 if x < b else 1 if x > b else 0 if x == b else 2
-    if not -9223372036854775808.0 <= b < 9223372036854775808.0:
-        return -1 if b > 0 else 1
-    c = int(b)
-    return -1 if a < c else 1 if a > c else 0
+def exact_float(a):  # type: ignore[no-untyped-def]
+    """An integer as the float that it becomes where it meets one in a variable; Python would leave it as it is."""
+    if not -_EXACT <= a <= _EXACT and order(a, float(a)) != 0:
+        raise OverflowError(
+            "an integer beyond 2**53 becomes a float where it meets one; write float(...) if that is meant"
+        )
+    return float(a)
 
 
 @njit
@@ -241,27 +250,6 @@ DEFINED: dict[Any, Any] = {
         (True, (math.exp, math.expm1, math.sinh, math.cosh)),
     )
     for function in functions
-}
-
-
-def _compared(test: Callable[[int], bool], swapped: bool) -> Any:
-    """A comparison of an integer with a float, or of a float with an integer, by their order."""
-    chosen = njit(test)
-    if swapped:
-        return njit(lambda a, b: chosen(order(b, a)))
-    return njit(lambda a, b: chosen(order(a, b)))
-
-
-COMPARED: dict[Any, tuple[Any, Any]] = {
-    name: (_compared(test, False), _compared(mirrored, True))
-    for name, test, mirrored in (
-        (operator.lt, lambda o: o == -1, lambda o: o == 1),
-        (operator.le, lambda o: o <= 0, lambda o: o == 0 or o == 1),
-        (operator.gt, lambda o: o == 1, lambda o: o == -1),
-        (operator.ge, lambda o: o == 0 or o == 1, lambda o: o <= 0),
-        (operator.eq, lambda o: o == 0, lambda o: o == 0),
-        (operator.ne, lambda o: o != 0, lambda o: o != 0),
-    )
 }
 
 
