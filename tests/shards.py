@@ -49,27 +49,30 @@ class Store:
 class Stream:
     """A definition on one shard: `push` rows of a table, then move the watermark on."""
 
-    def __init__(self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None) -> None:
+    def __init__(
+        self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None, **options: Any
+    ) -> None:
         kinds = {
             name: answers_of(one, [schema.field(column).type for column in one.columns])
             for name, one in definition.columns.items()
         }
         self.definition = definition
-        self.terms = Terms(definition, FINGERPRINT, kinds, forget_after)
+        self.terms = Terms(definition, FINGERPRINT, kinds, forget_after, **options)
         self.store = Store()
         self.found: list[dict[str, Any]] = []
-        self.dropped = 0
+        self.dropped = self.ahead = 0
         self.timer: int | None = None
 
-    def push(self, table: pa.Table, watermark: int) -> list[dict[str, Any]]:
-        """Rows, and the watermark of the call in milliseconds; the rows that are answered."""
+    def push(self, table: pa.Table, watermark: int, clock: int = 0) -> list[dict[str, Any]]:
+        """Rows, and the watermark and the clock of the call in milliseconds; the rows that are answered."""
         keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
         hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
         self.store.read, self.store.written, self.store.bytes = [], [], 0
-        went = shard_of(self.terms).call(self.store, 3, [table.add_column(0, HASH, hashes)], watermark)
+        went = shard_of(self.terms).call(self.store, 3, [table.add_column(0, HASH, hashes)], watermark, clock)
         assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
         assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
         self.dropped += went.dropped
+        self.ahead += went.ahead
         self.timer = went.timer
         rows = [] if went.table is None else went.table.to_pylist()
         self.found += rows

@@ -41,7 +41,7 @@ class Sliding(Definition):
         """The table with a column per aggregate behind its own; its rows stay in their order.
 
         A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it, and
-        `shards=`, `forget_after=` and `metrics=` for a stream.
+        `shards=`, `forget_after=`, `metrics=`, `watermark=`, `ahead=` and `late_to=` for a stream.
         """
         if _is_spark(table):
             from slidewise.spark.either import over_spark
@@ -108,6 +108,18 @@ class Sliding(Definition):
                     f"{name}= is not for every=: windows over slices are short, and beats are not revised"
                 )
         return BeatLive(self, late=late, answered=answered)
+
+    def flush(self, stream: Any, checkpoint: str, *, operator: int | None = None, **options: Any) -> Any:
+        """A batch DataFrame of the answers to the rows that a stopped query over a stream still has waiting.
+
+        `stream` and the options are those of the call that made the query, and `checkpoint` is its checkpoint, which
+        stays as it is: the answers are those of the end of the stream, and a query that is started again from there
+        gives these rows' answers once more, with the rows that came since. `operator` is the number of the query's
+        operator with state, where there are several.
+        """
+        from slidewise.spark.either import flushed_stream
+
+        return flushed_stream(self, stream, checkpoint, operator, options)
 
     def restore(
         self, blob: bytes, *, answered: Callable[[dict[str, Any]], Any] | None = None, key: bytes | None = None

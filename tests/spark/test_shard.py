@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import definitions.test_lanes as features
 import lanes
@@ -158,6 +159,52 @@ def test_a_row_behind_the_watermark_is_in_time_where_nothing_was_released_past_i
     assert stream.dropped == 1
 
 
+def test_rows_that_are_late_or_ahead_of_the_clock_come_out_with_the_reason_exactly_once() -> None:
+    table = rows_at([1, 2, 3, 500, 502], x=[1.0, 2.0, 3.0, 4.0, 5.0])
+    stream = Stream(SUM, table.schema, ahead=100 * SECOND, late_to="why")
+    found = stream.push(table, ms(2), clock=ms(400))
+    assert [(row["x"], row["s"], row["why"]) for row in found] == [
+        (1.0, 1.0, None),
+        (2.0, 3.0, None),
+        (5.0, None, "ahead"),  # a row just as far ahead is believed
+    ]
+    found = stream.push(rows_at([2, 3], x=[8.0, 16.0]), ms(1_000), clock=ms(400))
+    assert sorted((row["x"], row["s"], row["why"]) for row in found) == [
+        (3.0, 22.0, None),
+        (4.0, 4.0, None),
+        (8.0, None, "late"),
+        (16.0, 22.0, None),
+    ]
+    assert (stream.dropped, stream.ahead) == (1, 1)
+    assert stream.push(table.slice(0, 0), ms(2_000)) == []
+
+
+def test_many_late_rows_are_warned_of_once() -> None:
+    seconds = np.arange(1_000).tolist()
+    stream = Stream(SUM, rows_at([0], x=[1.0]).schema)
+    stream.push(rows_at(seconds, x=1.0), ms(500))
+    stream.push(rows_at(seconds[:50], x=1.0), ms(500))  # 50 of 1,050
+    with pytest.warns(
+        UserWarning, match=r"of the last 1060 rows of shard 3 of the stream 60 were put aside as late.*up to 2.*ahead="
+    ):
+        stream.push(rows_at(seconds[:10], x=1.0), ms(500))
+    stream.push(rows_at(seconds[:10], x=1.0), ms(500))
+    assert stream.dropped == 70
+
+
+def test_pages_of_the_version_before_are_read() -> None:
+    table = rows_at([1, 2, 30], x=[1.0, 2.0, 4.0])
+    stream = Stream(SUM, table.schema)
+    with (
+        patch("slidewise.spark.pages.VERSION", 2),
+        patch("slidewise.spark.directory.Directory._more", lambda _, out: None),
+    ):
+        stream.push(table.slice(0, 2), ms(2))
+    stream.push(table.slice(2), ms(2))
+    assert [row["s"] for row in stream.push(table.slice(0, 0), ms(30))] == [4.0]
+    assert {page[4] for page in stream.store.pages.values()} <= {2, 3}
+
+
 def test_without_a_watermark_rows_wait_those_before_1970_too() -> None:
     times = pa.array([datetime(1969, 12, 31, 23, 59, s, tzinfo=UTC) for s in (1, 2)], pa.timestamp("us", "UTC"))
     table = pa.table({"k": ["a", "a"], "ts": times, "x": [1.0, 2.0]})
@@ -274,8 +321,8 @@ def test_what_is_read_and_written_does_not_grow_with_the_window(by: str) -> None
         (lambda p: p[:-1], r"has \d+ of \d+ bytes"),
         (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 3, 2), "page 2 of shard 3 was found in its place"),
         (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 4, 1), "page 1 of shard 4 was found in its place"),
-        (lambda p: p[:4] + b"\x03\x00" + p[6:], "format version 3, and this Slidewise reads 2; upgrade"),
-        (lambda p: p[:4] + b"\x01\x00" + p[6:], "format version 1, and this Slidewise reads 2; start from"),
+        (lambda p: p[:4] + b"\x04\x00" + p[6:], "format version 4, and this Slidewise reads 2 to 3; upgrade"),
+        (lambda p: p[:4] + b"\x01\x00" + p[6:], "format version 1, and this Slidewise reads 2 to 3; start from"),
         (lambda p: b"nonsense" * 20, "no page of Slidewise"),
         (lambda p: closed(opened(p, "ab" * 16, 3, 1), "cd" * 16, 3, 1), f"fingerprint is {'cd' * 16}.*{'ab' * 16}"),
     ],

@@ -127,6 +127,60 @@ def test_late_rows_are_dropped_and_counted_and_idle_keys_are_answered(here: Any)
     assert here.found() == sorted([*released, ("a", 21, 14.0, 2)])
 
 
+@pytest.mark.parametrize("lists", [False, True], ids=["as rows", "in blobs"])
+def test_rows_from_the_future_do_not_move_the_watermark_and_come_out_with_late_ones(here: Any, lists: bool) -> None:
+    future = 80 * 365 * 86_400
+    here.files.add(rows(("a", 10, 1.0), ("a", future, 2.0), ("a", 15, 2.0)))
+    here.files.add(rows(("a", 16, 8.0), ("b", future, 9.0)))  # the watermark is 10 s here
+    here.files.add(rows(("a", 9, 32.0), ("a", 30, 4.0)))
+    definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("10s"), n=sw.count().over(rows=2))
+    wide = here.stream.withColumn("list", F.array("x")) if lists else here.stream
+    df = wide.transform(definition, watermark="5s", ahead="1 day", late_to="why", shards=2)
+    assert df.columns[-3:] == ["s", "n", "why"]
+    progress = run(df, here.out, here.out.parent / "checkpoint")
+    found = {(row["x"], row["s"], row["n"], row["why"]) for row in answered(here.out).to_pylist()}
+    assert found == {
+        (1.0, 1.0, 1, None),
+        (2.0, 3.0, 2, None),
+        (8.0, 11.0, 2, None),
+        (2.0, None, None, "ahead"),
+        (9.0, None, None, "ahead"),
+        (32.0, None, None, "late"),
+    }
+    assert len(answered(here.out)) == len(found)
+    counted = [one.observedMetrics["slidewise"] for one in progress if "slidewise" in one.observedMetrics]
+    assert [sum(one[name] or 0 for one in counted) for name in ("answered", "dropped", "ahead")] == [3, 1, 2]
+
+
+@pytest.mark.parametrize("every", [None, "5s"], ids=["rows", "beats"])
+def test_what_waits_is_flushed_and_the_stream_goes_on(here: Any, spark: SparkSession, every: str | None) -> None:
+    """The answers of a bounded run and its flush are the table's; after more rows, those of the stream alone are."""
+    aggregates = {"s": sw.sum("x").over("10s"), "n": sw.count().over("3s")}
+    definition = sw.Sliding(by="k", on="ts", every=every, columns=aggregates)
+    batches = [rows(*((f"k{i % 7}", 10 * n + i / 10, float(i)) for i in range(90))) for n in range(3)]
+    for one in batches[:2]:
+        here.files.add(one)
+    checkpoint = here.out.parent / "checkpoint"
+
+    def of(table: pa.Table) -> list[tuple[Any, ...]]:
+        return sorted((row["k"], row["ts"].replace(tzinfo=UTC), row["s"], row["n"]) for row in table.to_pylist())
+
+    here.go(definition)
+    first = of(answered(here.out))
+    stream = here.stream.withWatermark("ts", "5 seconds")
+    waiting = of(definition.flush(stream, str(checkpoint), shards=2).toArrow())
+    assert waiting
+    assert sorted(first + waiting) == of(definition(pa.concat_tables(batches[:2])))
+    here.files.add(batches[2])
+    here.go(definition)
+    second = definition.flush(stream, str(checkpoint), shards=2)
+    assert sorted(of(answered(here.out)) + of(second.toArrow())) == of(definition(pa.concat_tables(batches)))
+    with pytest.raises(
+        Exception, match=r"written by another definition, or with other options.*shards= was 2 and is 3"
+    ):
+        definition.flush(stream, str(checkpoint), shards=3).toArrow()
+
+
 def test_a_changed_definition_is_refused_with_both_fingerprints(here: Any) -> None:
     here.files.add(rows(("a", 10, 1.0), ("b", 20, 1.0)))
     here.go()
@@ -169,6 +223,22 @@ def test_errors_before_anything_runs(here: Any, spark: SparkSession) -> None:
         other.transform(SUM)
     with pytest.raises(sw.InputError, match=r"on='x' has Spark's type double; on a stream it must be a timestamp"):
         marked.transform(sw.Sliding(by="k", on="x", n=sw.count().over(5)))
+    with pytest.raises(
+        sw.SlidewiseError, match=r"on 'ts' already, which believes every row.*watermark='30 seconds', ahead="
+    ):
+        marked.transform(SUM, ahead="1 day")
+    with pytest.raises(sw.SlidewiseError, match=r"on 'ts' already; leave out withWatermark, or watermark="):
+        marked.transform(SUM, watermark="5s")
+    with pytest.raises(sw.SlidewiseError, match=r"ahead= needs watermark="):
+        stream.transform(SUM, ahead="1 day")
+    with pytest.raises(sw.SlidewiseError, match=r"ahead_of='stream' is for live\(\)"):
+        stream.transform(SUM, watermark="5s", ahead="1 day", ahead_of="stream")
+    with pytest.raises(sw.SlidewiseError, match="late_to='s' is a column already"):
+        marked.transform(SUM, late_to="s")
+    with pytest.raises(sw.SlidewiseError, match=r"late_to= is the name of a column.*a function is for live"):
+        marked.transform(SUM, late_to=print)
+    with pytest.raises(sw.SlidewiseError, match=r"late_to= is not for every='5 seconds'"):
+        marked.transform(sw.Sliding(by="k", on="ts", every="5s", n=sw.count().over("10s")), late_to="why")
     with pytest.raises(sw.SlidewiseError, match="parallel= is not for a stream, which takes shards=, forget_after="):
         marked.transform(SUM, parallel="by_time")
     with pytest.raises(sw.SlidewiseError, match=r"shard= is not known.*did you mean 'shards'"):
@@ -180,6 +250,8 @@ def test_errors_before_anything_runs(here: Any, spark: SparkSession) -> None:
     with pytest.raises(sw.SlidewiseError, match="shards= is not for a batch DataFrame"):
         spark.createDataFrame(rows(("a", 1, 1.0))).transform(SUM, shards=2)
     assert "a stream in 7 shards of keys" in str(SUM.explain(marked, shards=7))
+    told = str(SUM.explain(stream, watermark="5s", ahead="1 day", late_to="why"))
+    assert "5 seconds behind the newest row; rows more than 1 day ahead of the clock are put aside; rows that" in told
 
 
 def test_settings_are_asked_for(here: Any, spark: SparkSession) -> None:

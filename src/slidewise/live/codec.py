@@ -170,6 +170,11 @@ class Reader:
         self._at = 0
         self._depth = 0
 
+    @property
+    def ended(self) -> bool:
+        """Whether all bytes have been read."""
+        return self._at == len(self._data)
+
     def _take(self, count: int) -> bytes:
         found = self._data[self._at : self._at + count]
         if len(found) != count:

@@ -44,6 +44,7 @@ class Directory:
         self.next_large = 1
         self.waiting: list[Waiting] = []
         self.buckets: list[Bucket] = []
+        self.seen = (0, 0)  # of the rows that came lately, and of those among them that were put aside
         self._free: list[int] = []  # pages that were dropped in this call
         payload = pages.read(DIRECTORY)
         if payload is None:
@@ -55,6 +56,8 @@ class Directory:
             self.next_page, self.next_large = source.size(), source.size()
             self.waiting = [Waiting(*one) for one in source.row()]
             self.buckets = [Bucket(*one) for one in source.row()]
+            if not source.ended:  # as versions from 3 on have it
+                self.seen = (source.size(), source.size())
             source.end()
             check_directory(self)
         pages.first_new = self.next_large << LARGE
@@ -84,7 +87,13 @@ class Directory:
         out.size(self.next_large)
         out.row([tuple(one) for one in self.waiting])
         out.row([tuple(one) for one in self.buckets])
+        self._more(out)
         self._pages.write(DIRECTORY, bytes(out.data))
+
+    def _more(self, out: Writer) -> None:
+        """What pages of version 2 do not have."""
+        out.size(self.seen[0])
+        out.size(self.seen[1])
 
     def touched(self, hashes: Any) -> list[int]:
         """The places in `buckets` of the pages that keys with these hashes belong to."""

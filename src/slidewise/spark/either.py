@@ -8,7 +8,10 @@ from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.spark.workers import check_python
 
-_BATCH, _STREAM = ("parallel", "presorted"), ("shards", "forget_after", "metrics")
+_BATCH, _STREAM = (
+    ("parallel", "presorted"),
+    ("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to"),
+)
 
 
 def over_spark(definition: Definition, df: Any, **options: Any) -> Any:
@@ -22,6 +25,21 @@ def over_spark(definition: Definition, df: Any, **options: Any) -> Any:
     from slidewise.spark.batch import over_dataframe
 
     return over_dataframe(definition, df, **options)
+
+
+def flushed_stream(
+    definition: Definition, df: Any, checkpoint: str, operator: int | None, options: dict[str, Any]
+) -> Any:
+    """The answers to the rows that a query over a stream still has waiting, as a batch DataFrame."""
+    if not getattr(df, "isStreaming", False):
+        raise SlidewiseError(
+            f"flush answers what a stream has waiting; give it the stream that was transformed, not {type(df).__name__}"
+        )
+    _check(df, options)
+    check_python(df.sparkSession)
+    from slidewise.spark.stream_flush import flushed
+
+    return flushed(definition, df, checkpoint, operator, options)
 
 
 def plan_on_spark(definition: Definition, df: Any, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from slidewise.spark.labels import label
 
 # Blobs are cut at about this size.
 BLOB = 4 * 2**20
-SHARD, DATA, ROWS, DROPPED = "shard", "data", "rows", "dropped"
+SHARD, DATA, ROWS, DROPPED, AHEAD = "shard", "data", "rows", "dropped", "ahead"
 BLOBS = f"{SHARD} long, {DATA} binary"
 
 

@@ -27,7 +27,8 @@ from slidewise.spark.sound_pages import check_message, reading, require
 from slidewise.spark.squeezing import squeezed, unsqueezed
 
 MAGIC = b"SWPG"
-VERSION = 2
+VERSION = 3
+OLDEST = 2  # that can be read
 DIRECTORY = 0
 WORDS = 2**63 - 1
 LARGE = 36  # the bits of a page's number below those that are a large key's
@@ -116,9 +117,11 @@ def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> byt
     if len(page) < _HEADER.size + _DIGEST or page[: len(MAGIC)] != MAGIC:
         raise SnapshotError(f"{what} is no page of Slidewise: it has {len(page)} bytes and begins with {page[:4]!r}")
     version = int.from_bytes(page[4:6], "little")
-    if version != VERSION:
+    if not OLDEST <= version <= VERSION:
         remedy = "upgrade Slidewise" if version > VERSION else "start from a new checkpoint"
-        raise SnapshotError(f"{what} has format version {version}, and this Slidewise reads {VERSION}; {remedy}")
+        raise SnapshotError(
+            f"{what} has format version {version}, and this Slidewise reads {OLDEST} to {VERSION}; {remedy}"
+        )
     _, _, found, its_shard, its_number, how, size, length = _HEADER.unpack_from(page)
     if len(page) != _HEADER.size + length + _DIGEST:
         raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {_RESTORE}")

@@ -21,6 +21,7 @@ from slidewise.spark.runs import Runs
 from slidewise.spark.sorted_rows import check_times
 from slidewise.spark.sound_pages import stored_schema
 from slidewise.spark.stream_answers import pane_bytes, panes_of, running
+from slidewise.spark.stream_lateness import AHEAD, LATE, counted, sorted_out, warn_of_share, with_reasons
 from slidewise.spark.waiting_room import ready, ticks, wait
 from slidewise.spark.words import differences
 from slidewise.tables.arrange import arrange, key_codes, order_peers
@@ -34,6 +35,8 @@ class Terms:
     """What a query says once: the definition, the fingerprint, the type of each answer, and how long keys live.
 
     `forget_after` is in microseconds; keys without a row for longer start anew. `words` say all of it, see `words`.
+    Rows more than `ahead` microseconds past the clock are put aside; with `late_to`, rows that are not taken in come
+    out too, and this column says why.
     """
 
     definition: Definition
@@ -41,14 +44,18 @@ class Terms:
     answers: dict[str, Any]
     forget_after: int | None = None
     words: str = ""
+    ahead: int | None = None
+    late_to: str | None = None
 
 
 @dataclass(frozen=True)
 class Went:
-    """A call's answered rows, or None; how many rows were dropped as late; the timer that is set and the one wanted."""
+    """A call's answered rows, or None; how many rows were dropped as late, and put aside as ahead of the clock; the
+    timer that is set and the one wanted."""
 
     table: Any
     dropped: int
+    ahead: int
     timer_before: int | None
     timer: int | None
 
@@ -65,10 +72,10 @@ class Shard:
         self._lifetime = lifetime(specs, terms.forget_after)
         self._ordered = any(map(order_matters, terms.definition.columns.values()))
 
-    def call(self, store: Store, number: int, tables: list[Any], watermark: int) -> Went:
+    def call(self, store: Store, number: int, tables: list[Any], watermark: int, clock: int = 0) -> Went:
         """Take in rows, and answer those at or before the watermark, in milliseconds; 0 means that there is none yet.
 
-        The rows' first column is the hash of their key.
+        The rows' first column is the hash of their key. The `clock` is that of the micro-batch, in milliseconds.
         """
         import pyarrow as pa
 
@@ -81,11 +88,10 @@ class Shard:
         on = self._definition.on
         assert on is not None
         check_times(self._definition, table, ())
-        dropped = 0
-        if directory.released is not None:
-            late = ticks(table, on) <= directory.released
-            dropped = int(late.sum())
-            table = table.filter(~late) if dropped else table
+        table, aside = sorted_out(table, on, directory.released, clock, self._terms.ahead)
+        late, ahead = (aside[reason][0] if reason in aside else 0 for reason in (LATE, AHEAD))
+        seen, directory.seen = directory.seen, counted(directory.seen, len(table), late + ahead)
+        warn_of_share(number, seen, directory.seen, directory.released)
         answered = None
         if until is not None and (directory.released is None or until >= directory.released):
             found, rest = ready(pages, directory, schema, on, until)
@@ -99,7 +105,9 @@ class Shard:
         timer, directory.timer = directory.timer, self._timer(directory)
         directory.write()
         pages.flush()
-        return Went(answered, dropped, timer, directory.timer)
+        if self._terms.late_to is not None:
+            answered = with_reasons(answered, aside, self._terms.answers, self._terms.late_to)
+        return Went(answered, late, ahead, timer, directory.timer)
 
     def _directory(self, pages: Pages) -> Directory:
         """The shard's directory; what the query says is put beside the first one, for those that come after it."""

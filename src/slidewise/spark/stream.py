@@ -14,6 +14,7 @@ from slidewise.spark.carrying import numbered
 from slidewise.spark.giving import given_as, plain_types, received
 from slidewise.spark.packing import BLOBS, SHARD
 from slidewise.spark.shard import Terms
+from slidewise.spark.slices import quoted
 from slidewise.spark.words import words_of
 from slidewise.spark.workers import processor, task
 from slidewise.windows import Duration
@@ -24,53 +25,48 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _DELAY = "spark.watermarkDelayMs"
+_BELIEVED = "believed"  # the time that moves the watermark
 
 
 class StreamPlan(NamedTuple):
-    """How a definition will run on a stream, in words."""
+    """How a definition will run on a stream, in words; `watermark` is the delay of the one that is set for it."""
 
     shards: int
     forget_after: Duration | None
     on_beat: bool = False
+    watermark: Duration | None = None
+    ahead: Duration | None = None
+    late_to: str | None = None
 
     def __str__(self) -> str:
-        forgotten = "" if self.forget_after is None else f"; keys without rows for {self.forget_after} start anew"
+        more = "" if self.forget_after is None else f"; keys without rows for {self.forget_after} start anew"
+        if self.watermark is not None:
+            more += f"; the watermark is {self.watermark} behind the newest row"
+        if self.ahead is not None:
+            more += f"; rows more than {self.ahead} ahead of the clock are put aside"
+        if self.late_to is not None:
+            more += f"; rows that are not taken in come out without answers, and {self.late_to!r} says why"
         if self.on_beat:
             return (
                 f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has "
                 "passed them, and become slices, which are all the state; a row for each key and beat comes once the "
-                f"watermark has passed the beat{forgotten}"
+                f"watermark has passed the beat{more}"
             )
         return (
             f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has passed "
-            f"them, and are answered for all keys of a shard at once, with state in pages{forgotten}"
+            f"them, and are answered for all keys of a shard at once, with state in pages{more}"
         )
 
 
-def over_stream(
-    definition: Definition,
-    df: Any,
-    shards: int = SHARDS,
-    forget_after: Duration | timedelta | str | None = None,
-    metrics: str = METRICS,
-) -> Any:
+def over_stream(definition: Definition, df: Any, **options: Any) -> Any:
     """The stream with one more column per aggregate, or its beats; they come once the watermark has passed them.
 
-    `shards` is how many parts keys are put into, which is how many tasks can work at once; it is part of the
-    checkpoint. With `forget_after`, a key that has had no row for longer than this starts anew, and holds no state.
-    `metrics` is the name under which the query's progress shows how many rows were answered, and dropped as late.
+    The options are those of `planned_stream`.
     """
-    from pyspark.sql import functions as F
-
-    schema, plan = planned_stream(definition, df, shards, forget_after, metrics)
+    schema, plan, metrics = planned_stream(definition, df, **options)
+    terms = terms_of(definition, df.schema, plan)
     names = df.columns
-    kinds = answer_types(definition, df.schema)
-    forget = None if plan.forget_after is None else plan.forget_after.ns // 1_000
-    said = words_of(definition, df.schema, shards, plan.forget_after)
-    terms = Terms(definition, _fingerprint(definition, df.schema, shards, forget), kinds, forget, said)
-    keys = [one_zero(df, name) for name in definition.by]
-    hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(names))
-    blobs = hashed.mapInArrow(task("packing", "packed", shards), BLOBS)
+    blobs = _hashed(definition, df, plan).mapInArrow(task("packing", "packed", plan.shards), BLOBS)
     new = numbered_schema(schema)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=processor(terms, names, plain_types(new)),
@@ -78,7 +74,41 @@ def over_stream(
         outputMode="Append",
         timeMode="EventTime",
     )
-    return received(answered, new, metrics).toDF(*schema.names)
+    return received(answered, new, metrics, plan.late_to is not None).toDF(*schema.names)
+
+
+def terms_of(definition: Definition, schema: Any, plan: StreamPlan) -> Terms:
+    """What workers are told of a definition on a stream with this schema."""
+    forget = None if plan.forget_after is None else plan.forget_after.ns // 1_000
+    return Terms(
+        definition,
+        _fingerprint(definition, schema, plan.shards, forget),
+        answer_types(definition, schema),
+        forget,
+        words_of(definition, schema, plan.shards, plan.forget_after),
+        None if plan.ahead is None else plan.ahead.ns // 1_000,
+        plan.late_to,
+    )
+
+
+def _hashed(definition: Definition, df: Any, plan: StreamPlan) -> Any:
+    """The rows under numbers, and their keys' hash before them; behind the watermark that is set for them, if any.
+
+    Of rows that lie ahead of the clock the watermark sees the first moment of 1970, which never moves it. The clock is
+    the micro-batch's, which stays the same when it is run again; shards go by it too, see `stream_lateness`.
+    """
+    from pyspark.sql import functions as F
+
+    keys = [one_zero(df, name) for name in definition.by]
+    hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(df.columns))
+    if plan.watermark is None:
+        return hashed
+    time = F.col(quoted(numbered(df.columns)[df.columns.index(definition.on)]))
+    if plan.ahead is not None:
+        is_ahead = F.unix_micros(time) > F.unix_micros(F.current_timestamp()) + F.lit(plan.ahead.ns // 1_000)
+        time = F.when(is_ahead, F.timestamp_seconds(F.lit(0))).otherwise(time)
+    delay = f"{-(-plan.watermark.ns // 1_000_000)} milliseconds"
+    return hashed.withColumn(_BELIEVED, time).withWatermark(_BELIEVED, delay).drop(_BELIEVED)
 
 
 def planned_stream(
@@ -87,21 +117,62 @@ def planned_stream(
     shards: int = SHARDS,
     forget_after: Duration | timedelta | str | None = None,
     metrics: str = METRICS,
-) -> tuple[Any, StreamPlan]:
-    """The result's schema and the plan, or an error; nothing runs."""
+    watermark: Duration | timedelta | str | None = None,
+    ahead: Duration | timedelta | str | None = None,
+    ahead_of: str = "clock",
+    late_to: str | None = None,
+) -> tuple[Any, StreamPlan, str]:
+    """The result's schema, the plan, and the name of the metrics, or an error; nothing runs.
+
+    `shards` is how many parts keys are put into, which is how many tasks can work at once; it is part of the
+    checkpoint. With `forget_after`, a key that has had no row for longer than this starts anew, and holds no state.
+    `metrics` is the name under which the query's progress shows how many rows were answered, dropped as late, and put
+    aside. `watermark` sets the stream's watermark, this far behind its newest row; rows that lie more than `ahead` past
+    the clock of their micro-batch do not move it, and are put aside. `late_to` is the name of one more column, with
+    which rows that were dropped or put aside come out too: without answers, and with the reason in it.
+    """
     if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= 65_536:
         raise SlidewiseError(f"shards= is a number from 1 to 65536, not {shards!r}")
     if not isinstance(metrics, str) or not metrics:
         raise SlidewiseError(f"metrics= is a name for the counts in the query's progress, not {metrics!r}")
     schema = df.schema
     check(definition, schema)
-    _check_watermark(definition, schema)
+    _check_time(definition, schema)
+    _check_watermark(definition, schema, watermark, ahead, ahead_of)
     _check_settings(df.sparkSession)
-    plan = StreamPlan(shards, _forgotten(definition, forget_after), definition.every is not None)
-    return result_schema(definition, schema), plan
+    plan = StreamPlan(
+        shards,
+        _forgotten(definition, forget_after),
+        definition.every is not None,
+        None if watermark is None else Duration.of(watermark),
+        None if ahead is None else Duration.of(ahead),
+        late_to,
+    )
+    return _with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
 
 
-def _check_watermark(definition: Definition, schema: Any) -> None:
+def _with_reason(definition: Definition, schema: Any, late_to: str | None) -> Any:
+    """The result's schema with a column for why a row was not taken in, where one is wanted."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    if late_to is None:
+        return schema
+    if not isinstance(late_to, str) or not late_to:
+        raise SlidewiseError(
+            f"late_to= is the name of a column on a stream, which says of rows that were not taken in why, not "
+            f"{late_to!r}; a function is for live()"
+        )
+    if definition.every is not None:
+        raise SlidewiseError(
+            f"late_to= is not for every={str(definition.every)!r}: beats come out, which lack the columns of the rows; "
+            "the query's progress counts rows that were not taken in, and a second query without every= can give them"
+        )
+    if late_to in schema.names:
+        raise SlidewiseError(f"late_to={late_to!r} is a column already; choose another name")
+    return StructType([*schema.fields, StructField(late_to, StringType(), True)])
+
+
+def _check_time(definition: Definition, schema: Any) -> None:
     on = definition.on
     kind = schema[on].dataType.simpleString()
     if kind != "timestamp":
@@ -118,8 +189,31 @@ def _check_watermark(definition: Definition, schema: Any) -> None:
             f"on={on!r} has Spark's type {kind}; on a stream it must be a timestamp, since watermarks are: make one, "
             f"such as {made}, and give windows as durations"
         )
+
+
+def _check_watermark(definition: Definition, schema: Any, watermark: Any, ahead: Any, ahead_of: str) -> None:
+    on = definition.on
     marked = [field.name for field in schema.fields if _DELAY in (field.metadata or {})]
-    if on in marked:
+    if ahead_of == "stream":
+        raise SlidewiseError(
+            "ahead_of='stream' is for live(): on a stream rows are taken in by many tasks at once, of which none knows "
+            "the newest time of all; ahead= goes by the clock of the micro-batch"
+        )
+    if ahead_of != "clock":
+        raise SlidewiseError(f"ahead_of= is 'clock' on a stream, not {ahead_of!r}")
+    instead = f"stream.transform(definition, watermark='30 seconds', ahead={str(ahead)!r})"
+    if marked and ahead is not None:
+        raise SlidewiseError(
+            f"the stream has a watermark on {marked[0]!r} already, which believes every row, however far ahead; leave "
+            f"out withWatermark and let transform set it: {instead}"
+        )
+    if marked and watermark is not None:
+        raise SlidewiseError(
+            f"the stream has a watermark on {marked[0]!r} already; leave out withWatermark, or watermark="
+        )
+    if ahead is not None and watermark is None:
+        raise SlidewiseError(f"ahead= needs watermark=, since rows are put aside before they move it: {instead}")
+    if on in marked or watermark is not None:
         return
     wrong = f"has a watermark on {marked[0]!r}, and not on the time {on!r}" if marked else "has no watermark"
     raise SlidewiseError(

@@ -41,7 +41,8 @@ class Processor(StatefulProcessor):
     def go(self, key, rows, timer_values, fired):
         if self.working is None:
             self.working = working().Working(payload, self.handle, self.pages)
-        yield from self.working.call(key[0], rows, timer_values.getCurrentWatermarkInMs(), fired)
+        watermark, clock = timer_values.getCurrentWatermarkInMs(), timer_values.getCurrentProcessingTimeInMs()
+        yield from self.working.call(key[0], rows, watermark, clock, fired)
 
     def handleInputRows(self, key, rows, timerValues):
         yield from self.go(key, rows, timerValues, False)

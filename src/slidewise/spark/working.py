@@ -43,16 +43,17 @@ class Working:
         terms, names, self._kinds = cloudpickle.loads(payload)
         self._names = [HASH, *names]
         self._shard = shard_of(terms)
+        self._late_to = terms.late_to
         self._handle = handle
         self._pages = pages
         self._query = query_id()
 
-    def call(self, label: int, frames: Iterable[Any], watermark: int, fired: bool) -> Iterator[Any]:
-        """Take in a shard's blobs, and yield its answers as pandas tables."""
+    def call(self, label: int, frames: Iterable[Any], watermark: int, clock: int, fired: bool) -> Iterator[Any]:
+        """Take in a shard's blobs, and yield its answers as pandas tables; times are in milliseconds."""
         shard = hashed(label)
         tables = [packing.table_of(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
         try:
-            went = self._shard.call(MapStore(self._pages, (self._query, shard)), shard, tables, watermark)
+            went = self._shard.call(MapStore(self._pages, (self._query, shard)), shard, tables, watermark, clock)
         except SlidewiseError as error:  # it says all; the way that led to it is of no use
             raise error.with_traceback(None) from None
         if went.timer != went.timer_before:
@@ -60,7 +61,7 @@ class Working:
                 self._handle.deleteTimer(went.timer_before)
             if went.timer is not None:
                 self._handle.registerTimer(went.timer)
-        yield from answers(went.table, went.dropped, self._kinds)
+        yield from answers(went.table, went.dropped, went.ahead, self._kinds, self._late_to is not None)
 
 
 _SEEN: set[tuple[str, int]] = set()  # queries' shards that this process knows to have a directory
@@ -69,8 +70,8 @@ _SEEN: set[tuple[str, int]] = set()  # queries' shards that this process knows t
 class MapStore:
     """A map state of Spark as a place for pages, which lie there as text; `shard` is the query's id and the shard.
 
-    Spark logs a warning for each page that is asked for and not there. That can be the directory alone, so this is
-    asked for twice when a process first meets a shard.
+    Spark logs a warning for each page that is asked for and not there. That can be the directory alone, which is looked
+    for before it is asked for when a process first meets a shard.
     """
 
     def __init__(self, state: Any, shard: tuple[str, int]) -> None:
