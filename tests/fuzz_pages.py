@@ -106,7 +106,7 @@ class Target:
         with kind.pages():
             for i in range(6):
                 stream.push(kind.rows(i, 40, 20 * i), max(0, 20 * i - 10) * 1_000)
-        self.store = Pages(stream.store.pages)
+        self.store = Pages(stream.store.pages | stream.store.trail)
         self.payloads = {number: P.opened(page, FINGERPRINT, SHARD, number) for number, page in self.store.items()}
         self.schemas: dict[bytes, Any] = {}
         with ExitStack() as stack:

@@ -15,6 +15,8 @@ import pyarrow as pa
 import slidewise as sw
 from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
+from slidewise.spark.directory import MicroBatch
+from slidewise.spark.pages import TRAIL
 from slidewise.spark.shard import Terms
 from slidewise.spark.types import answers_of
 
@@ -23,20 +25,26 @@ SECOND = 1_000_000
 
 
 class Store:
-    """Pages in a dict, which counts what is read and written."""
+    """Pages in a dict, which counts what is read and written; those of the trail lie apart, and are not counted."""
 
     def __init__(self) -> None:
         self.pages: dict[int, bytes] = {}
+        self.trail: dict[int, bytes] = {}
         self.read: list[int] = []
         self.written: list[int] = []
         self.bytes = 0
 
     def get(self, number: int) -> bytes | None:
+        if number in (TRAIL, TRAIL + 1):
+            return self.trail.get(number)
         self.read.append(number)
         assert number in self.pages or not self.pages, "a page was asked for that is not there"
         return self.pages.get(number)
 
     def put(self, number: int, page: bytes) -> None:
+        if number in (TRAIL, TRAIL + 1):
+            self.trail[number] = page
+            return
         self.written.append(number)
         self.bytes += len(page)
         self.pages[number] = page
@@ -63,12 +71,14 @@ class Stream:
         self.dropped = self.ahead = 0
         self.timer: int | None = None
 
-    def push(self, table: pa.Table, watermark: int, clock: int = 0) -> list[dict[str, Any]]:
+    def push(self, table: pa.Table, watermark: int, clock: int = 0, batch: int | None = None) -> list[dict[str, Any]]:
         """Rows, and the watermark and the clock of the call in milliseconds; the rows that are answered."""
         keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
         hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
         self.store.read, self.store.written, self.store.bytes = [], [], 0
-        went = shard_of(self.terms).call(self.store, 3, [table.add_column(0, HASH, hashes)], watermark, clock)
+        went = shard_of(self.terms).call(
+            self.store, 3, [table.add_column(0, HASH, hashes)], watermark, MicroBatch(batch, clock)
+        )
         assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
         assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
         self.dropped += went.dropped

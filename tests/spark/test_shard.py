@@ -192,6 +192,38 @@ def test_many_late_rows_are_warned_of_once() -> None:
     assert stream.dropped == 70
 
 
+@pytest.mark.parametrize("older", range(7))
+def test_an_older_file_of_changes_in_the_place_of_the_last_one_is_an_error(older: int) -> None:
+    """State is what a sequence of files of changes makes it, as Spark has it."""
+    stream = Stream(SUM, rows_at([0], x=[1.0]).schema)
+    changes: list[dict[int, bytes | None]] = []
+    for i in range(8):
+        before = {**stream.store.pages, **stream.store.trail}
+        stream.push(rows_at([i, i + 3], x=[1.0, 2.0]), ms(max(i - 1, 0)), batch=i)
+        after = {**stream.store.pages, **stream.store.trail}
+        changed: dict[int, bytes | None] = {n: page for n, page in after.items() if before.get(n) != page}
+        changes.append(changed | {n: None for n in before if n not in after})
+    state: dict[int, bytes | None] = {}
+    for one in (*changes[:-1], changes[older]):
+        state |= one
+    stream.store.pages = {n: page for n, page in state.items() if page is not None and n not in stream.store.trail}
+    stream.store.trail = {n: page for n, page in state.items() if page is not None and n in stream.store.trail}
+    if older == 6:  # nothing but the last change is missing, which a shard that is not always called cannot know
+        stream.push(rows_at([9], x=[1.0]), ms(8), batch=8)
+        return
+    with pytest.raises(sw.SnapshotError, match="a file of the checkpoint was replaced by an older one"):
+        stream.push(rows_at([9], x=[1.0]), ms(8), batch=8)
+
+
+def test_state_of_a_later_micro_batch_is_an_error() -> None:
+    stream = Stream(SUM, rows_at([0], x=[1.0]).schema)
+    stream.push(rows_at([1], x=[1.0]), ms(0), batch=7)
+    for batch in (6, 7):
+        with pytest.raises(sw.SnapshotError, match=f"that of micro-batch 7, and this is micro-batch {batch}"):
+            stream.push(rows_at([1], x=[1.0]), ms(0), batch=batch)
+    stream.push(rows_at([1], x=[1.0]), ms(0), batch=9)
+
+
 def test_pages_of_the_version_before_are_read() -> None:
     table = rows_at([1, 2, 30], x=[1.0, 2.0, 4.0])
     stream = Stream(SUM, table.schema)

@@ -6,7 +6,8 @@ A page, numbers little-endian:
     2          the format's version
     16         the stream's fingerprint
     4          the shard
-    8          the page's number in the shard; page 0 is the shard's directory, and the last what the query says
+    8          the page's number in the shard; page 0 is the shard's directory, and the last three are its trail, see
+               `directory`, and what the query says
     1          how the payload is made smaller, see `squeezing`
     4          the payload's length
     4          the length of what follows
@@ -31,6 +32,7 @@ VERSION = 3
 OLDEST = 2  # that can be read
 DIRECTORY = 0
 WORDS = 2**63 - 1
+TRAIL = 2**63 - 3  # and the one after it: the number of the last call, and of the one before
 LARGE = 36  # the bits of a page's number below those that are a large key's
 # A page of several keys is cut in two above this, so that pages are 16 to 64 KB once they are made smaller.
 LARGEST = 131_072
@@ -59,29 +61,29 @@ class Pages:
     def __init__(self, store: Store, fingerprint: str, shard: int) -> None:
         self._store = store
         self._fingerprint = fingerprint
-        self._shard = shard
+        self.shard = shard
         self._read: dict[int, bytes | None] = {}
         self._changed: dict[int, bytes | None] = {}
         self.bytes_read = 0
         self.bytes_written = 0
-        self.first_new = WORDS + 1  # nothing is stored under this number and those above it
+        self.first_new = TRAIL  # nothing is stored under this number and those up to the trail
 
     def read(self, number: int) -> bytes | None:
         """A page's payload, or None where there is no such page."""
         if number in self._changed:
             return self._changed[number]
-        if number >= self.first_new:  # Spark logs a warning for each page that is asked for and not there
+        if self.first_new <= number < TRAIL:  # Spark logs a warning for each page that is asked for and not there
             return None
         if number not in self._read:
             page = self._store.get(number)
             self.bytes_read += 0 if page is None else len(page)
-            self._read[number] = None if page is None else opened(page, self._fingerprint, self._shard, number)
+            self._read[number] = None if page is None else opened(page, self._fingerprint, self.shard, number)
         return self._read[number]
 
     def words(self) -> str:
         """What the query that wrote these pages says, whichever it is; nothing where it left no words."""
         page = self._store.get(WORDS)
-        return "" if page is None else opened(page, None, self._shard, WORDS).decode(errors="replace")
+        return "" if page is None else opened(page, None, self.shard, WORDS).decode(errors="replace")
 
     def write(self, number: int, payload: bytes) -> None:
         self._changed[number] = payload
@@ -97,7 +99,7 @@ class Pages:
             if payload is None:
                 self._store.remove(number)
             elif payload != self._read.get(number):
-                page = closed(payload, self._fingerprint, self._shard, number)
+                page = closed(payload, self._fingerprint, self.shard, number)
                 self.bytes_written += len(page)
                 self._store.put(number, page)
                 moment("between")
@@ -124,9 +126,9 @@ def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> byt
         )
     _, _, found, its_shard, its_number, how, size, length = _HEADER.unpack_from(page)
     if len(page) != _HEADER.size + length + _DIGEST:
-        raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {_RESTORE}")
+        raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {RESTORE}")
     if page[-_DIGEST:] != _checksum(page[:-_DIGEST]):
-        raise SnapshotError(f"{what} is damaged: its checksum does not match; {_RESTORE}")
+        raise SnapshotError(f"{what} is damaged: its checksum does not match; {RESTORE}")
     if fingerprint is not None and found.hex() != fingerprint:
         raise OtherQueryError(
             f"the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
@@ -134,13 +136,13 @@ def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> byt
         )
     if (its_shard, its_number) != (shard, number):
         raise SnapshotError(
-            f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {_RESTORE}"
+            f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {RESTORE}"
         )
     with reading(what):
         return unsqueezed(how, page[_HEADER.size : -_DIGEST], size)
 
 
-_RESTORE = "restore the checkpoint from a copy, or start from a new one"
+RESTORE = "restore the checkpoint from a copy, or start from a new one"
 
 
 def _checksum(data: bytes) -> bytes:
@@ -173,4 +175,4 @@ def record_from(data: Any, schema: Any, never_null: Iterable[str] = ()) -> Any:
             require(not batch.column(schema.get_field_index(name)).null_count, f"{name!r} has nulls")
         return pa.Table.from_batches([batch])
     except (pa.ArrowException, ValueError, OSError, EOFError) as error:
-        raise SnapshotError(f"a page's rows make no sense: {error}; {_RESTORE}") from error
+        raise SnapshotError(f"a page's rows make no sense: {error}; {RESTORE}") from error

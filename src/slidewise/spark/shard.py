@@ -14,7 +14,7 @@ from slidewise.kernels.series import read
 from slidewise.live.spec import Spec, specs_of
 from slidewise.spark import buckets as B
 from slidewise.spark.buckets import Keys
-from slidewise.spark.directory import Directory
+from slidewise.spark.directory import NO_BATCH, Directory, MicroBatch
 from slidewise.spark.keeping import Keeping
 from slidewise.spark.pages import WORDS, OtherQueryError, Pages, Store
 from slidewise.spark.runs import Runs
@@ -72,15 +72,16 @@ class Shard:
         self._lifetime = lifetime(specs, terms.forget_after)
         self._ordered = any(map(order_matters, terms.definition.columns.values()))
 
-    def call(self, store: Store, number: int, tables: list[Any], watermark: int, clock: int = 0) -> Went:
+    def call(self, store: Store, number: int, tables: list[Any], watermark: int, batch: MicroBatch = NO_BATCH) -> Went:
         """Take in rows, and answer those at or before the watermark, in milliseconds; 0 means that there is none yet.
 
-        The rows' first column is the hash of their key. The `clock` is that of the micro-batch, in milliseconds.
+        The rows' first column is the hash of their key.
         """
         import pyarrow as pa
 
         pages = Pages(store, self._terms.fingerprint, number)
         directory = self._directory(pages)
+        directory.follow(batch)
         until = watermark * 1_000 if watermark > 0 else None
         schema = stored_schema(directory.schema, B.HASH, self._definition) if directory.schema else tables[0].schema
         directory.schema = directory.schema or self._described(schema).serialize().to_pybytes()
@@ -88,7 +89,7 @@ class Shard:
         on = self._definition.on
         assert on is not None
         check_times(self._definition, table, ())
-        table, aside = sorted_out(table, on, directory.released, clock, self._terms.ahead)
+        table, aside = sorted_out(table, on, directory.released, batch.clock, self._terms.ahead)
         late, ahead = (aside[reason][0] if reason in aside else 0 for reason in (LATE, AHEAD))
         seen, directory.seen = directory.seen, counted(directory.seen, len(table), late + ahead)
         warn_of_share(number, seen, directory.seen, directory.released)

@@ -70,6 +70,9 @@ def check_directory(directory: Any) -> None:
         value = getattr(directory, name)
         if value is not None:
             whole(value, LOWEST, HIGHEST, f"what is {name}")
+    whole(directory.calls, 0, HIGHEST - 1, "the number of calls")
+    if directory.batch is not None:
+        whole(directory.batch, 0, HIGHEST, "the last micro-batch")
     whole(directory.next_page, 1, MOST_PAGES - 1, "the next page")
     whole(directory.next_large, 1, 2**27 - 1, "the next large key")
     pages = [one.page for one in (*directory.waiting, *directory.buckets)]

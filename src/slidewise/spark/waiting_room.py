@@ -10,7 +10,7 @@ import numpy as np
 from slidewise.errors import SnapshotError
 from slidewise.spark.buckets import HASH
 from slidewise.spark.directory import Directory, Waiting
-from slidewise.spark.pages import Pages, record, record_from
+from slidewise.spark.pages import RESTORE, Pages, record, record_from
 
 Array = Any
 LARGEST = 262_144  # bytes of a page's rows; what is written and read but once may lie in larger pages
@@ -28,13 +28,17 @@ def ready(pages: Pages, directory: Directory, schema: Any, on: str, until: int) 
             continue
         payload = pages.read(one.page)
         if payload is None:
-            raise SnapshotError(f"page {one.page} of waiting rows is not there; restore the checkpoint from a copy")
+            raise SnapshotError(f"page {one.page} of waiting rows is not there; {RESTORE}")
         directory.drop_page(one.page)
         table = record_from(payload, schema, (HASH, on))
+        times = ticks(table, on)
+        found_in = (len(payload), int(times.min()), int(times.max())) if len(times) else None
+        if found_in != (one.size, one.first, one.last):
+            raise SnapshotError(f"page {one.page} of waiting rows is not the one that was written last; {RESTORE}")
         if one.last <= until:
             found.append(table)
             continue
-        due = ticks(table, on) <= until
+        due = times <= until
         found.append(table.filter(due))
         rest.append(table.filter(~due))
     directory.waiting = kept

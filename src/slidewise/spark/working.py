@@ -7,16 +7,20 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from slidewise.errors import SlidewiseError
+from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.threads import stay_single
 from slidewise.spark import packing
 from slidewise.spark.beat_shard import shard_of
 from slidewise.spark.buckets import HASH
+from slidewise.spark.directory import MicroBatch
 from slidewise.spark.giving import answers
 from slidewise.spark.labels import hashed
 from slidewise.spark.packing import DATA
-from slidewise.spark.pages import DIRECTORY
+from slidewise.spark.pages import DIRECTORY, RESTORE, TRAIL
 from slidewise.spark.seven_bits import as_bytes, as_text
+
+# Where Spark says how many partitions the state has, since the setting may have changed after the query first started.
+_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
 
 
 def run(payload: bytes, batches: Iterable[Any]) -> Iterator[Any]:
@@ -46,14 +50,21 @@ class Working:
         self._late_to = terms.late_to
         self._handle = handle
         self._pages = pages
-        self._query = query_id()
+        self._query = local_property("sql.streaming.queryId") or ""
+        number = local_property("streaming.sql.batchId")
+        self._batch = None if number is None else int(number)
+        self._partitions = int(local_property(_PARTITIONS) or local_property("spark.sql.shuffle.partitions") or 1)
+        self._called: set[int] = set()
 
     def call(self, label: int, frames: Iterable[Any], watermark: int, clock: int, fired: bool) -> Iterator[Any]:
         """Take in a shard's blobs, and yield its answers as pandas tables; times are in milliseconds."""
         shard = hashed(label)
+        self._check_partition(shard)
+        batch = MicroBatch(self._batch, clock, shard in self._called)
+        self._called.add(shard)
         tables = [packing.table_of(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
         try:
-            went = self._shard.call(MapStore(self._pages, (self._query, shard)), shard, tables, watermark, clock)
+            went = self._shard.call(MapStore(self._pages, (self._query, shard)), shard, tables, watermark, batch)
         except SlidewiseError as error:  # it says all; the way that led to it is of no use
             raise error.with_traceback(None) from None
         if went.timer != went.timer_before:
@@ -63,15 +74,25 @@ class Working:
                 self._handle.registerTimer(went.timer)
         yield from answers(went.table, went.dropped, went.ahead, self._kinds, self._late_to is not None)
 
+    def _check_partition(self, shard: int) -> None:
+        """Shards that come to one task belong to one partition; else the state is another's."""
+        for other in self._called:
+            if (shard - other) % self._partitions:
+                raise SnapshotError(
+                    f"shards {other} and {shard} lie in one of {self._partitions} partitions of the state, and belong "
+                    f"into two: files of the checkpoint were exchanged; {RESTORE}"
+                )
+            return
 
-_SEEN: set[tuple[str, int]] = set()  # queries' shards that this process knows to have a directory
+
+_SEEN: set[tuple[str, int, int]] = set()  # queries, shards and pages that this process knows to be there
 
 
 class MapStore:
     """A map state of Spark as a place for pages, which lie there as text; `shard` is the query's id and the shard.
 
-    Spark logs a warning for each page that is asked for and not there. That can be the directory alone, which is looked
-    for before it is asked for when a process first meets a shard.
+    Spark logs a warning for each page that is asked for and not there. That can be the directory and the trail alone,
+    which are looked for before they are asked for when a process first meets a shard.
     """
 
     def __init__(self, state: Any, shard: tuple[str, int]) -> None:
@@ -79,10 +100,11 @@ class MapStore:
         self._shard = shard
 
     def get(self, number: int) -> bytes | None:
-        if number == DIRECTORY and self._shard not in _SEEN:
+        page = (*self._shard, number)
+        if (number == DIRECTORY or number >= TRAIL) and page not in _SEEN:
             if not self._state.containsKey((number,)):
                 return None
-            _SEEN.add(self._shard)
+            _SEEN.add(page)
         found = self._state.getValue((number,))
         return None if found is None else as_bytes(found[0])
 
@@ -93,9 +115,9 @@ class MapStore:
         self._state.removeKey((number,))
 
 
-def query_id() -> str:
-    """The id that the query has in its checkpoint, or nothing where Spark does not say."""
+def local_property(name: str) -> str | None:
+    """What Spark says of the task under this name, if anything."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return (context and context.getLocalProperty("sql.streaming.queryId")) or ""
+    return None if context is None else context.getLocalProperty(name)
