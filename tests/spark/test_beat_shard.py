@@ -13,6 +13,9 @@ from shards import SECOND, Stream, played, small_pages, times_of
 from spark.test_shard import ms, rows_at
 
 import slidewise as sw
+from slidewise.spark.labels import label
+from slidewise.spark.seven_bits import as_text
+from slidewise.spark.stream_flush import answered
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 CASES = [case for case in beats.CASES if lanes.clocked(case) and case.name != "times"]
@@ -65,6 +68,21 @@ def test_a_beat_comes_once_the_watermark_has_passed_it_and_late_rows_are_counted
     assert rows == [("a", 20, 2), ("a", 30, 1), ("b", 20, 2), ("b", 30, 1)]
     assert stream.timer is None  # the windows at 40 are empty
     assert set(stream.store.pages) == {0}
+
+
+def test_a_flush_gives_the_beats_that_are_left_and_changes_no_page() -> None:
+    table = rows_at([1, 12, 13, 31, 47])
+    stream = Stream(COUNT, table.schema)
+    stream.push(table, ms(14))
+    assert len(stream.found) == 1
+    pages = stream.store.pages | stream.store.trail
+    columns = [[label(3)] * len(pages), list(pages), [as_text(page) for page in pages.values()]]
+    batch = pa.record_batch(columns, ["shard", "number", "page"])
+    left = [row for one in answered(stream.terms, ["k", "ts", "n"], [batch]) for row in one.to_pylist()]
+    expected = COUNT(table).to_pylist()
+    assert sorted(row["n"] for row in stream.found + left) == sorted(row["n"] for row in expected)
+    assert {row["ts"] for row in stream.found + left} == {row["ts"] for row in expected}
+    assert stream.store.pages | stream.store.trail == pages
 
 
 def test_state_is_slices_whatever_the_rate() -> None:

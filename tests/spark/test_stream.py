@@ -153,11 +153,9 @@ def test_rows_from_the_future_do_not_move_the_watermark_and_come_out_with_late_o
     assert [sum(one[name] or 0 for one in counted) for name in ("answered", "dropped", "ahead")] == [3, 1, 2]
 
 
-@pytest.mark.parametrize("every", [None, "5s"], ids=["rows", "beats"])
-def test_what_waits_is_flushed_and_the_stream_goes_on(here: Any, spark: SparkSession, every: str | None) -> None:
+def test_what_waits_is_flushed_and_the_stream_goes_on(here: Any) -> None:
     """The answers of a bounded run and its flush are the table's; after more rows, those of the stream alone are."""
-    aggregates = {"s": sw.sum("x").over("10s"), "n": sw.count().over("3s")}
-    definition = sw.Sliding(by="k", on="ts", every=every, columns=aggregates)
+    definition = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("10s"), n=sw.count().over("3s"))
     batches = [rows(*((f"k{i % 7}", 10 * n + i / 10, float(i)) for i in range(90))) for n in range(3)]
     for one in batches[:2]:
         here.files.add(one)

@@ -144,11 +144,18 @@ def planned_stream(
         shards,
         _forgotten(definition, forget_after),
         definition.every is not None,
-        None if watermark is None else Duration.of(watermark),
-        None if ahead is None else Duration.of(ahead),
+        _duration("watermark", watermark),
+        _duration("ahead", ahead),
         late_to,
     )
     return _with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
+
+
+def _duration(option: str, given: Duration | timedelta | str | None) -> Duration | None:
+    try:
+        return None if given is None else Duration.of(given)
+    except SlidewiseError as error:
+        raise SlidewiseError(f"{option}= is a time, such as '30 seconds', not {given!r}: {error}") from None
 
 
 def _with_reason(definition: Definition, schema: Any, late_to: str | None) -> Any:
