@@ -22,7 +22,8 @@ def check_some(job: Job, cleaned: Cleaned) -> None:
     shown = "; ".join(f"line {row['line']} of {row['file']}: {row['reason']}" for row in first)
     how = ""
     if "bad time" in cleaned.reasons:
-        pattern, on = format_of(job), job.definition.on
+        on = str(job.definition.on)
+        pattern = format_of(job, cleaned.rows.schema[on].dataType.simpleString())
         how = f". Times are read {'as ISO 8601' if pattern is None else f'by the format {pattern!r}'}; give the right "
         how += (
             f'one: {on} = {{ ..., type = "timestamp", format = "dd.MM.yyyy HH:mm:ss" }}, say'

@@ -12,7 +12,8 @@ from slidewise.pipeline.layouts import LineColumn, Lines
 _CLOCK = r"[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
 _TIME = rf"^\d{{4}}-\d\d-\d\d{_CLOCK}(Z|[+-]\d\d:?\d\d)?$"
 ISO_TEXT = rf"^\d{{4}}-\d\d-\d\d({_CLOCK}(Z|[+-]\d\d:?\d\d)?)?$"  # in columns of text a date is its midnight
-_LOOSE = rf"^\d{{4}}-\d\d-\d\d{_CLOCK} ?(Z|[+-]\d\d(:?\d\d)?)$"  # a zone behind a blank, or of hours alone
+# As some write it: a zone behind a blank, or of hours alone, and numbers of one digit.
+_LOOSE = r"^\d{4}-\d\d?-\d\d?[T ]\d\d?:\d\d?(:\d\d?(\.\d{1,9})?)? ?(Z|[+-]\d\d(:?\d\d)?)?$"
 _DATE = r"^\d{4}-\d\d-\d\d$"
 _FLOAT = r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|NaN|Infinity)$"
 _PATTERNS = {"timestamp": _TIME, "date": _DATE, "double": _FLOAT}

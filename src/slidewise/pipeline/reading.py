@@ -14,7 +14,8 @@ from slidewise.windows import Duration
 
 CORRUPT = "_corrupt_record"  # where Spark puts a record that it cannot read
 # Formats in which a time is text that Spark reads by an option, and makes null where it cannot.
-_TEXTS = {"csv": "timestampFormat", "json": "timestampFormat"}
+_TEXTS = ("csv", "json")
+_FORMATS = {"date": "dateformat", "timestamp_ntz": "timestampntzformat"}
 
 
 def read_source(spark: Any, job: Job) -> Any:
@@ -23,12 +24,14 @@ def read_source(spark: Any, job: Job) -> Any:
     return parsed(raw, job.lines) if job.lines is not None else _with_times(raw, job, kind)
 
 
-def format_of(job: Job) -> str | None:
-    """The pattern by which the job's times are read; None for ISO 8601."""
+def format_of(job: Job, kind: str) -> str | None:
+    """The pattern by which the job's times, which are of this type, are read; None for ISO 8601."""
     if job.lines is not None:
         return next((column.format for column in job.lines.columns if column.name == job.definition.on), None)
     options = {name.lower(): value for name, value in job.source_options.items()}
-    return options.get("timestampformat") if job.source_format in _TEXTS else None
+    if job.source_format not in _TEXTS:
+        return None
+    return options.get(_FORMATS.get(kind, ""), options.get("timestampformat") if kind != "date" else None)
 
 
 def _placed(spark: Any, job: Job) -> tuple[Any, str | None]:
@@ -41,6 +44,8 @@ def _placed(spark: Any, job: Job) -> tuple[Any, str | None]:
 
     reader = spark.read.format(job.source_format).options(**job.source_options)
     schema, kind = _schema(job)
+    if not any(name.lower() == "columnnameofcorruptrecord" for name in job.source_options):
+        reader = reader.option("columnNameOfCorruptRecord", CORRUPT)
     df = (reader if schema is None else reader.schema(schema)).load(list(job.paths))
     taken = [name for name in df.columns if name in OWN or (name.startswith("_") and name != CORRUPT)]
     if taken:
@@ -73,7 +78,8 @@ def _schema(job: Job) -> tuple[Any, str | None]:
         StructField(field.name, StringType()) if field.name == job.definition.on and kind in MOMENTS else field
         for field in schema
     ]
-    more = [] if CORRUPT in kinds else [StructField(CORRUPT, StringType())]
+    named = any(name.lower() == "columnnameofcorruptrecord" for name in job.source_options)
+    more = [] if named or CORRUPT in kinds else [StructField(CORRUPT, StringType())]
     return StructType([*fields, *more]), kind if kind in MOMENTS else None
 
 
@@ -111,4 +117,5 @@ def _read_text(job: Job, text: Any, kind: str | None) -> Any:
             f"the times {on!r} are text, but a window is a number; give the source a schema, such as "
             f"schema = '{on} bigint, ...', or windows that are durations, such as '10 minutes'"
         )
-    return time_of_text(text, kind or "timestamp", format_of(job), ISO_TEXT, job.source_format == "json")
+    kind = kind or "timestamp"
+    return time_of_text(text, kind, format_of(job, kind), ISO_TEXT, job.source_format == "json")
