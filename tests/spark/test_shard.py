@@ -159,6 +159,17 @@ def test_a_row_behind_the_watermark_is_in_time_where_nothing_was_released_past_i
     assert stream.dropped == 1
 
 
+@pytest.mark.parametrize("pause", [False, True])
+def test_whether_a_row_beyond_the_delay_is_late_depends_on_micro_batches_without_data(pause: bool) -> None:
+    table = rows_at([1, 12, 20], x=[1.0, 2.0, 4.0])
+    stream = Stream(SUM, table.schema)
+    stream.push(table.take([0, 2]), 0)
+    if pause:  # Spark runs one without data when the watermark has moved and no rows are there
+        assert len(stream.push(table.slice(0, 0), ms(15))) == 1
+    stream.push(table.slice(1, 1), ms(15))
+    assert (len(stream.found), stream.dropped) == ((1, 1) if pause else (2, 0))
+
+
 def test_rows_that_are_late_or_ahead_of_the_clock_come_out_with_the_reason_exactly_once() -> None:
     table = rows_at([1, 2, 3, 500, 502], x=[1.0, 2.0, 3.0, 4.0, 5.0])
     stream = Stream(SUM, table.schema, ahead=100 * SECOND, late_to="why")
