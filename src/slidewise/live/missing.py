@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from slidewise.errors import InputError
 from slidewise.live.spec import plainly
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ class Kinds:
 
         found = {}
         for name in self.unknown:
-            column = read(frame.column(name), repr(name))
+            try:
+                column = read(frame.column(name), repr(name))
+            except InputError:  # numbers that cannot be aggregated, and can be keys
+                found[name] = NUMBERS
+                continue
             data = column.data if column.valid is None else column.data[column.valid]
             if not len(data):
                 continue
