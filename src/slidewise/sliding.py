@@ -64,6 +64,9 @@ class Sliding(Definition):
         answered: Callable[[dict[str, Any]], Any] | None = None,
         spikes: bool = False,
         retain: Any = None,
+        ahead: Any = None,
+        ahead_of: str | None = None,
+        late_to: Callable[[dict[str, Any], str], Any] | None = None,
     ) -> Live:
         """The definition at work on live events, with state of its own.
 
@@ -75,26 +78,36 @@ class Sliding(Definition):
         default as late as the longest window is long. `spikes` lets in algorithms that are faster on average and slow
         at times.
 
+        `ahead`, such as `"1 day"`, puts events aside whose times lie further past a reference than that: they are not
+        taken in, not believed, and counted. `ahead_of` is the reference: `"clock"`, the machine's, where times are
+        moments, or `"stream"`, the newest time so far, where they are numbers. `late_to(row, reason)` gets each event
+        that is not taken in, with the reason `"late"` or `"ahead"`.
+
         >>> import slidewise as sw
         >>> live = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10)).live()
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
         ({'peak': 71.0}, {'peak': 70.0})
         """
+        from slidewise.live.aside import aside_of
+
+        aside = aside_of(late, self.on is not None, ahead, ahead_of, late_to)
         if self.every is not None:
-            return self._live_on_beat(late, answered, spikes, retain)
+            return self._live_on_beat(late, answered, aside, spikes, retain)
         if late == "revise":
             from slidewise.live.revising import Revising
 
             if answered is not None:
                 raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answers")
-            return Revising(self, retain=retain)
+            return Revising(self, retain=retain, aside=aside)
         if retain is not None:
             raise SlidewiseError(f"retain= is for late='revise', and late is {late!r}")
         from slidewise.live.live import Live
 
-        return Live(self, late=late, answered=answered, spikes=spikes)
+        return Live(self, late=late, answered=answered, spikes=spikes, aside=aside)
 
-    def _live_on_beat(self, late: str, answered: Callable[[dict[str, Any]], Any] | None, *others: Any) -> Live:
+    def _live_on_beat(
+        self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: Any, *others: Any
+    ) -> Live:
         from slidewise.live.beating import BeatLive
 
         if late == "revise":
@@ -107,7 +120,7 @@ class Sliding(Definition):
                 raise SlidewiseError(
                     f"{name}= is not for every=: windows over slices are short, and beats are not revised"
                 )
-        return BeatLive(self, late=late, answered=answered)
+        return BeatLive(self, late=late, answered=answered, aside=aside)
 
     def flush(self, stream: Any, checkpoint: str, *, operator: int | None = None, **options: Any) -> Any:
         """A batch DataFrame of the answers to the rows that a stopped query over a stream still has waiting.
@@ -122,7 +135,12 @@ class Sliding(Definition):
         return flushed_stream(self, stream, checkpoint, operator, options)
 
     def restore(
-        self, blob: bytes, *, answered: Callable[[dict[str, Any]], Any] | None = None, key: bytes | None = None
+        self,
+        blob: bytes,
+        *,
+        answered: Callable[[dict[str, Any]], Any] | None = None,
+        late_to: Callable[[dict[str, Any], str], Any] | None = None,
+        key: bytes | None = None,
     ) -> Live:
         """The live definition whose `snapshot` these bytes are; `key` is the one that it was made with, if any.
 
@@ -131,7 +149,7 @@ class Sliding(Definition):
         """
         from slidewise.live.snapshot import restore
 
-        return restore(self, blob, answered, key)
+        return restore(self, blob, answered, key, late_to)
 
     def explain(self, table: Any = None, *, rate: float | None = None, **options: Any) -> Explanation:
         """For each column: what runs and why, the bound on calls per event, and the state per key.

@@ -154,7 +154,7 @@ def test_pushed_events_give_the_beats_that_they_complete() -> None:
         {"k": "a", "t": 110, "n": 1, "s": 1},
     ]
     assert len(live) == 0
-    assert live.stats == (5, 7, 0, 0, 0, 0)
+    assert live.stats == (5, 7, 0, 0, 0, 0, 0)
 
 
 def test_where_all_windows_are_open_an_event_on_the_beat_completes_it() -> None:

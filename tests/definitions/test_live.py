@@ -41,7 +41,7 @@ def test_push_answers_as_of_the_event() -> None:
     assert live.push(event(7, 10, None)) == {"peak": None, "n": 2, "all": 143.0}
     assert live.push(event(7, 11, 1.0, colour="red")) == {"peak": 1.0, "n": 2, "all": 144.0}
     assert len(live) == 2
-    assert live.stats == (5, 5, 0, 0, 0, 2)
+    assert live.stats == (5, 5, 0, 0, 0, 2, 0)
 
 
 def test_late_events_are_errors_unless_said_otherwise() -> None:
@@ -65,7 +65,7 @@ def test_late_events_can_be_dropped_and_are_counted() -> None:
     live = HEALTH.live(late="drop")
     live.push(event(7, 5, 1.0))
     assert live.push(event(7, 4, 99.0)) is None
-    assert live.stats == (2, 1, 1, 0, 0, 1)
+    assert live.stats == (2, 1, 1, 0, 0, 1, 0)
     rows = [event(7, 6, 2.0), event(7, 3, 99.0), event(9, 1, 5.0), event(7, 5.5, 99.0), event(9, 1, 6.0)]
     for kind in (pa.Table.from_pylist, pd.DataFrame, pl.DataFrame):
         live = HEALTH.live(late="drop")
@@ -79,7 +79,7 @@ def test_late_events_can_be_dropped_and_are_counted() -> None:
             else found["peak"].to_list()
         )
         assert peaks == [2.0, 5.0, 6.0]
-        assert live.stats == (6, 4, 2, 0, 0, 2)
+        assert live.stats == (6, 4, 2, 0, 0, 2, 0)
 
 
 def test_waiting_events_are_answered_in_order() -> None:
@@ -91,10 +91,10 @@ def test_waiting_events_are_answered_in_order() -> None:
     found = live.push(event(8, 3, 9.0, id=4))
     assert [(row["id"], row["peak"], row["n"]) for row in found] == [(0, 5.0, 1), (3, 5.0, 2), (2, 2.0, 1)]
     assert live.push(event(9, 0.9, 7.0, id=5)) == []  # too late
-    assert live.stats == (6, 3, 1, 2, 0, 2)
+    assert live.stats == (6, 3, 1, 2, 0, 2, 0)
     found = live.flush()
     assert [(row["id"], row["peak"]) for row in found] == [(1, 5.0), (4, 9.0)]
-    assert live.stats == (6, 5, 1, 0, 0, 2)
+    assert live.stats == (6, 5, 1, 0, 0, 2, 0)
     assert live.push(event(7, 2.5, 1.0)) == []  # flush has answered up to minute 3
     assert live.stats.late == 2
     assert live.push(event(7, 3.5, 1.0)) == []
@@ -120,7 +120,7 @@ def test_answers_through_a_callback_and_none_lost_where_it_fails() -> None:
     assert seen == [0]
     assert live.flush() == []
     assert seen == [0, 1, 2]
-    assert live.stats == (3, 3, 0, 0, 0, 1)
+    assert live.stats == (3, 3, 0, 0, 0, 1, 0)
 
 
 def test_a_batch_is_its_events_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_batches_of_waiting_events(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sorted(found, key=lambda row: row["id"]) == [expected[i] for i in range(600)] or _exchanged(
             found, expected
         )
-        assert live.stats == (600, 600, 0, 0, 0, 2)
+        assert live.stats == (600, 600, 0, 0, 0, 2, 0)
 
 
 def _exchanged(found: list[dict[str, Any]], expected: dict[int, dict[str, Any]]) -> bool:

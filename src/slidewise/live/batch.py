@@ -12,8 +12,9 @@ from slidewise.live.batch_kernels import Found, as_arrays, evaluate
 from slidewise.live.failing import fail
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live, wait_for
+from slidewise.live.sifting import Sifted, push_sifted
 from slidewise.tables.evaluate import check_inputs
-from slidewise.tables.frames import Frame, frame_of
+from slidewise.tables.frames import frame_of
 
 # What things cost, in microseconds: an event by itself, and a frozen row that is thawed for it; a batch through the
 # kernels, a key of it, and a row, new or already there.
@@ -25,15 +26,15 @@ def push_many(live: Live, table: Any) -> Any:
     """See `Live.push_many`."""
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
-    with live.learning(live.kinds.in_frame(frame)):
-        return _push_frame(live, frame)
+    return push_sifted(live, frame, lambda sifted: _push_sifted(live, sifted))
 
 
-def _push_frame(live: Live, frame: Frame) -> Any:
+def _push_sifted(live: Live, sifted: Sifted) -> Any:
     if live.waiting is not None:
         from slidewise.live.batch_waiting import push_waiting
 
-        return push_waiting(live, frame)
+        return push_waiting(live, sifted)
+    frame = sifted.rest
     incoming = Incoming(live, frame)
     late = incoming.late()
     dropped = int(late.sum())
@@ -43,7 +44,7 @@ def _push_frame(live: Live, frame: Frame) -> Any:
         incoming = Incoming(live, frame.take(np.flatnonzero(~late)))
     result = _push(incoming)
     live.events += incoming.count + dropped
-    live.dropped += dropped
+    sifted.count(late)
     return result
 
 

@@ -15,19 +15,20 @@ from slidewise.live.batch_kernels import as_arrays, evaluate
 from slidewise.live.clock import whole_or_float
 from slidewise.live.incoming import CannotJoinError, Incoming
 from slidewise.live.live import Live
+from slidewise.live.sifting import Sifted
 from slidewise.live.waiting import Event, Waiting
 from slidewise.operators.equality import same
 from slidewise.tables.arrange import arrange, order_peers
-from slidewise.tables.frames import Frame, frame_of
+from slidewise.tables.frames import frame_of
 
 Array = Any
 # So few events go one by one, and so do batches that many more events wait for: the kernels would not pay.
 _FEW, _WAITING_PER_EVENT = 500, 3
 
 
-def push_waiting(live: Live, frame: Frame) -> Any:
+def push_waiting(live: Live, sifted: Sifted) -> Any:
     """Take in a batch, and give the events that are due after it; late ones are dropped and counted."""
-    waiting = live.waiting
+    waiting, frame = live.waiting, sifted.rest
     assert waiting is not None
     names = [str(name) for name in frame.names]
     if len({*names}) < len(names):
@@ -43,7 +44,7 @@ def push_waiting(live: Live, frame: Frame) -> Any:
             through = _through_kernels(live, waiting, kept, newest)
     events = [] if through is not None else events_of(waiting, kept)
     live.events += incoming.count
-    live.dropped += int(late.sum())
+    sifted.count(late)
     live.newest = newest
     incoming.settle()
     if through is not None:

@@ -22,8 +22,9 @@ from slidewise.live.beat_track import BeatTrack
 from slidewise.live.beating import BeatLive
 from slidewise.live.failing import operators_of
 from slidewise.live.incoming import CannotJoinError, Incoming, arrays_of
+from slidewise.live.sifting import Sifted, push_sifted
 from slidewise.tables.arrange import arrange
-from slidewise.tables.frames import Frame, frame_of
+from slidewise.tables.frames import frame_of
 
 Array = Any
 FEW = 64  # so few events go one by one
@@ -33,11 +34,12 @@ def push_beats(live: BeatLive, table: Any) -> Any:
     """See `BeatLive.push_many`."""
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
-    with live.all_or_nothing(), live.learning(live.kinds.in_frame(frame)):
-        return _push_beats(live, frame)
+    with live.all_or_nothing():
+        return push_sifted(live, frame, lambda sifted: _push_beats(live, sifted))
 
 
-def _push_beats(live: BeatLive, frame: Frame) -> Any:
+def _push_beats(live: BeatLive, sifted: Sifted) -> Any:
+    frame = sifted.rest
     incoming = Incoming(live, frame)
     if incoming.count:
         column = incoming.column(str(live.definition.on))
@@ -45,7 +47,7 @@ def _push_beats(live: BeatLive, frame: Frame) -> Any:
         dates = str(column.arrow).startswith("date")
         live.settle(incoming.kind, incoming.times.dtype == np.float64, dates)
     if live.waiting is not None:
-        return _waited(live, frame, incoming)
+        return _waited(live, sifted, incoming)
     late = incoming.late()
     if live.advanced is not None:
         late |= incoming.times <= live.advanced
@@ -65,8 +67,8 @@ def _push_beats(live: BeatLive, frame: Frame) -> Any:
     with operators_of(None, "no row of the batch was taken in"):
         result = _through_kernels(live, incoming) if incoming.count >= FEW else None
     result = _in_turn(live, incoming) if result is None else result
-    live.dropped += dropped
     live.events += dropped
+    sifted.count(late)
     return result
 
 
@@ -77,7 +79,7 @@ def _in_turn(live: BeatLive, incoming: Incoming) -> Any:
     counts, clock = (live.events, live.answers), live.clock
     kinds = clock.kind, clock.fractions
     try:
-        found = [row for event in python_rows(incoming.frame.arrow()) for row in live.push(event)]
+        found = [row for event in python_rows(incoming.frame.arrow()) for row in live._push(event)]
         return _as_table(live, incoming, found)
     except BaseException as error:
         error.add_note("no row of the batch was taken in")
@@ -91,9 +93,9 @@ def _in_turn(live: BeatLive, incoming: Incoming) -> Any:
         raise
 
 
-def _waited(live: BeatLive, frame: Frame, incoming: Incoming) -> Any:
+def _waited(live: BeatLive, sifted: Sifted, incoming: Incoming) -> Any:
     """The batch's events wait with the others; the beats of all keys that are complete by then."""
-    waiting = live.waiting
+    waiting, frame = live.waiting, sifted.rest
     assert waiting is not None
     waiting.check(incoming.kind if incoming.count else None)
     late, newest = late_rows(live, waiting, incoming)
@@ -107,7 +109,7 @@ def _waited(live: BeatLive, frame: Frame, incoming: Incoming) -> Any:
             went = through_kernels(live, waiting, kept, newest)
     events = [] if went is not None else events_of(waiting, kept)
     live.events += incoming.count
-    live.dropped += int(late.sum())
+    sifted.count(late)
     live.newest = newest
     incoming.settle()
     if went is not None:

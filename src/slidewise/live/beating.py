@@ -11,6 +11,7 @@ from typing import Any
 from slidewise.beats.parts import Asked, Kept
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError, WindowError
+from slidewise.live.aside import LATE, Aside, Due
 from slidewise.live.beat_track import BeatTrack, View, views_of
 from slidewise.live.clock import NUMBER, ZONED
 from slidewise.live.failing import fail
@@ -34,8 +35,15 @@ class BeatLive(Live):
 
     tracks: dict[Any, Any]
 
-    def __init__(self, definition: Definition, *, late: str = "error", answered: Answered | None = None) -> None:
-        super().__init__(definition, late=late, answered=answered)
+    def __init__(
+        self,
+        definition: Definition,
+        *,
+        late: str = "error",
+        answered: Answered | None = None,
+        aside: Aside | None = None,
+    ) -> None:
+        super().__init__(definition, late=late, answered=answered, aside=aside)
         self.kept = Kept(definition, in_batch=False)
         self.parts = self.kept.parts
         self._readers = [self.reader_of(i) for i in range(len(self.parts))]
@@ -119,22 +127,21 @@ class BeatLive(Live):
         """
         return super().push(row)  # type: ignore[no-any-return]
 
-    def _push(self, row: Mapping[str, Any]) -> list[Row]:
+    def _push(self, row: Mapping[str, Any]) -> Due:
         with self.all_or_nothing():
             key, time, kind = self._read(row)
             if self.waiting is not None:
                 return self._wait(row, key, time, kind)
             return self._take_in(row, key, time, kind)
 
-    def _take_in(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[Row]:
+    def _take_in(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> Due:
         assert self.beats is not None
         track = self.tracks.get(key) or self.new_track()
         if self.is_late(track, time):
             if self.late == "error":
                 raise self.late_error(key, track, time)
-            self.events += 1
-            self.dropped += 1
-            return []
+            dropped: Due = self.drop(row, LATE)
+            return dropped
         arguments = [spec.arguments(row) for spec in self._readers]
         number = self.beats.number(time)
         found = self.take(track, number, arguments)
@@ -145,7 +152,10 @@ class BeatLive(Live):
         self.clock.fractions |= type(time) is float
         self.events += 1
         self.answers += len(found)
-        return [self.row(key, beat, answers) for beat, answers in found]
+        return Due.of([self.row(key, beat, answers) for beat, answers in found])
+
+    def _given_for_dropped(self, reason: str) -> Any:
+        return Due.of([] if self.waiting is None else self.deliver(), reason)
 
     def is_late(self, track: BeatTrack, time: Any) -> bool:
         if self.advanced is not None and time <= self.advanced:
@@ -226,6 +236,7 @@ class BeatLive(Live):
         Beats of one time come in the order in which their keys first came. Keys whose windows have run empty are
         dropped. Events at or before it are late from now on.
         """
+        self.aside.hand_over()
         time, kind = self.clock.read(to)
         if self.advanced is not None and time < self.advanced:
             raise TimeOrderError(
@@ -301,6 +312,7 @@ class BeatLive(Live):
                 "flush answers events that wait, and only live(late='wait:...') lets them wait; advance(to=...) gives "
                 "the beats up to a moment"
             )
+        self.aside.hand_over()
         if self.newest is None:
             return self.deliver()
         self.waiting.flushed = self.newest

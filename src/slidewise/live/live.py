@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
+from slidewise.live.aside import AHEAD, LATE, Aside, Due, Guard
 from slidewise.live.clock import NUMBER, Clock
 from slidewise.live.failing import fail
 from slidewise.live.keys import SIMPLE, canonical
@@ -22,7 +23,8 @@ Answered = Callable[[dict[str, Any]], Any]
 
 
 class Stats(NamedTuple):
-    """What became of the events so far: `events` came in, and each was answered, or dropped as late, or waits."""
+    """What became of the events so far: `events` came in, and each was answered, or dropped as late, or waits, or was
+    put aside since it lay ahead of time."""
 
     events: int
     answered: int
@@ -30,6 +32,7 @@ class Stats(NamedTuple):
     waiting: int
     failed: int
     keys: int
+    ahead: int = 0
 
 
 class Track:
@@ -52,7 +55,13 @@ class Live:
     """
 
     def __init__(
-        self, definition: Definition, *, late: str = "error", answered: Answered | None = None, spikes: bool = False
+        self,
+        definition: Definition,
+        *,
+        late: str = "error",
+        answered: Answered | None = None,
+        spikes: bool = False,
+        aside: Aside | None = None,
     ) -> None:
         self.definition = definition
         self.late = late
@@ -80,6 +89,7 @@ class Live:
         self.effort = 0.0  # what batches through kernels have cost, see batch.by_kernels
         self.ready: list[dict[str, Any]] = []
         self.callback = answered
+        self.aside = aside or Aside()
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
     def new_track(self) -> Any:
@@ -89,14 +99,48 @@ class Live:
     def push(self, row: Mapping[str, Any]) -> Any:
         """Take in one event, a dict of its columns.
 
-        Gives the aggregates as of this event, by name; None where it came too late and `late="drop"`. Where
-        `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first. An error leaves
-        everything as it was.
+        Gives the aggregates as of this event, by name; None where it came too late and `late="drop"`, or lay too far
+        ahead. Where `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first, in
+        a list whose `dropped` says whether this event was. An error leaves everything as it was.
         """
+        if self.aside.rows:
+            self.aside.hand_over()
+        if self.aside.guard is not None:
+            return self._push_guarded(row, self.aside.guard)
+        return self._push_known(row)
+
+    def _push_known(self, row: Mapping[str, Any]) -> Any:
         if self.kinds.unknown and isinstance(row, Mapping):
             with self.learning(self.kinds.in_event(row)):
                 return self._push(row)
         return self._push(row)
+
+    def _push_guarded(self, row: Mapping[str, Any], guard: Guard) -> Any:
+        """Take an event in if its time is to be believed."""
+        _, time, kind = self.read(row)
+        if guard.is_ahead(time, kind):
+            return self.drop(row, AHEAD)
+        events = self.events
+        try:
+            return self._push_known(row)
+        finally:
+            if self.events != events:
+                guard.believe(time)
+
+    def drop(self, row: Mapping[str, Any], reason: str) -> Any:
+        """Count an event that is not taken in, and let `late_to` have it; what `push` gives then."""
+        self.events += 1
+        if reason == LATE:
+            self.dropped += 1
+        else:
+            self.aside.ahead += 1
+        self.aside.put(row, reason)
+        self.aside.hand_over()
+        self.aside.warn(self)
+        return self._given_for_dropped(reason)
+
+    def _given_for_dropped(self, reason: str) -> Any:
+        return None if self.waiting is None else Due.of(self.deliver(), reason)
 
     def _push(self, row: Mapping[str, Any]) -> Any:
         key, time, kind = self.read(row)
@@ -106,7 +150,7 @@ class Live:
         if track is None:
             track = Track(self.specs)
         elif time is not None and time < track.now:
-            return self._late(key, time, track)
+            return self._late(row, key, time, track)
         read = [spec.arguments(row) for spec in self._readers]
         arguments = [read[at] for at in self._reads]
         values: list[Any] = []
@@ -205,11 +249,9 @@ class Live:
         answers = dict(zip(self._names, values, strict=True))
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
 
-    def _late(self, key: Any, time: Any, track: Track) -> None:
+    def _late(self, row: Mapping[str, Any], key: Any, time: Any, track: Track) -> Any:
         if self.late == "drop":
-            self.events += 1
-            self.dropped += 1
-            return
+            return self.drop(row, LATE)
         shown = f" of the key {key!r}" if self.definition.by else ""
         raise TimeOrderError(
             f"the event's time {self.clock.shown(time)} lies before {self.clock.shown(track.now)}, the newest"
@@ -223,14 +265,13 @@ class Live:
             return key if type(key) in SIMPLE else without_nan(canonical(key, self._one_key), self._one_key, others)
         return tuple([without_nan(canonical(row[name], name), name, others) for name in self.definition.by])
 
-    def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> list[dict[str, Any]]:
+    def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> Due:
         waiting = self.waiting
         assert waiting is not None
         waiting.check(kind)
         if self.newest is not None and waiting.is_late(time, self.newest):
-            self.events += 1
-            self.dropped += 1
-            return self.deliver()
+            dropped: Due = self.drop(row, LATE)
+            return dropped
         waiting.add(waiting.event(row, key, time))
         self.clock.kind = kind
         self.clock.fractions |= type(time) is float
@@ -238,7 +279,7 @@ class Live:
         if self.newest is None or time > self.newest:
             self.newest = time
         self.release(waiting.due(self.newest))
-        return self.deliver()
+        return Due.of(self.deliver())
 
     def release(self, groups: list[list[Event]]) -> None:
         """Answer groups of events of equal key and time; the answers are ready for the next delivery."""
@@ -303,6 +344,7 @@ class Live:
         """Answer all events that wait, as if time had moved past them; earlier ones that come now are late."""
         if self.waiting is None:
             raise SlidewiseError("flush answers events that wait, and only live(late='wait:...') lets them wait")
+        self.aside.hand_over()
         self.waiting.flushed = self.newest
         self.release(self.waiting.all())
         return self.deliver()
@@ -335,7 +377,7 @@ class Live:
     def stats(self) -> Stats:
         """What became of the events so far."""
         waiting = 0 if self.waiting is None else len(self.waiting)
-        return Stats(self.events, self.answers, self.dropped, waiting, self.failed, len(self.tracks))
+        return Stats(self.events, self.answers, self.dropped, waiting, self.failed, len(self.tracks), self.aside.ahead)
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
         """All state as bytes: versioned, checksummed, and bound to the definition. `definition.restore` reads them.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
+from slidewise.live.aside import LATE, Aside, Due
 from slidewise.live.clock import NUMBER, earlier
 from slidewise.live.failing import fail
 from slidewise.live.ledger import Kept, Ledger, Place
@@ -20,7 +21,7 @@ from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
 if TYPE_CHECKING:
-    from slidewise.tables.frames import Frame
+    from slidewise.live.sifting import Sifted
 
 Retain = Duration | timedelta | str | int | float
 
@@ -35,8 +36,8 @@ class Revising(Live):
 
     tracks: dict[Any, Any]
 
-    def __init__(self, definition: Definition, *, retain: Retain | None = None) -> None:
-        super().__init__(definition, late="revise")
+    def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: Aside | None = None) -> None:
+        super().__init__(definition, late="revise", aside=aside)
         self.retain = self._retention(retain)
         self._bound: Any = None if self.retain == "all" else self.retain
         if isinstance(self.retain, Duration):
@@ -69,19 +70,20 @@ class Revising(Live):
         """Take in one event, a dict of its columns, however late.
 
         Gives it with its aggregates, and after it the earlier events whose answers it has changed, oldest first; an
-        empty list where it came later than is retained, and was dropped. An error leaves everything as it was.
+        empty list, whose `dropped` says why, where it came later than is retained or lay too far ahead. An error leaves
+        everything as it was.
         """
         return super().push(row)  # type: ignore[no-any-return]
 
-    def _push(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _push(self, row: Mapping[str, Any]) -> Due:
         key, time, kind = self.read(row)
         self._check_kind(kind)
         ledger = self.tracks.get(key) or Ledger(self.specs)
         self._tidy(ledger)
-        self.events += 1
         if self._is_late(time, ledger.now):
-            self.dropped += 1
-            return []
+            dropped: Due = self.drop(row, LATE)
+            return dropped
+        self.events += 1
         number = self.arrivals.number
         try:
             event = self.arrivals.event(row, key, time)
@@ -93,7 +95,10 @@ class Revising(Live):
         self.tracks[key] = ledger
         self.clock.kind = kind
         self.clock.fractions |= type(time) is float
-        return [*self.settle(change)]
+        return Due.of(self.settle(change))
+
+    def _given_for_dropped(self, reason: str) -> Any:
+        return Due.of([], reason)
 
     def settle(self, change: _Change) -> list[dict[str, Any]]:
         """Make a change stay: the new events and then the revised ones, with their answers."""
@@ -188,17 +193,20 @@ class Revising(Live):
         answers have changed, each once. Rows that come later than is retained are dropped, and counted. An error leaves
         everything as it was.
         """
+        from slidewise.live.sifting import push_sifted
         from slidewise.tables.frames import frame_of
 
         frame = frame_of(table)
         check_names(self.definition, frame.names, "table", frame.index)
-        with self.learning(self.kinds.in_frame(frame)):
-            return self._push_frame(frame)
+        return push_sifted(self, frame, self._push_sifted)
 
-    def _push_frame(self, frame: Frame) -> Any:
+    def _push_sifted(self, sifted: Sifted) -> Any:
+        import numpy as np
+
         from slidewise.live.batch_waiting import as_table, events_of
         from slidewise.live.incoming import Incoming
 
+        frame = sifted.rest
         names = [str(name) for name in frame.names]
         if len({*names}) < len(names):
             raise InputError(f"events that are revised need columns of different names; the table has {names}")
@@ -211,8 +219,11 @@ class Revising(Live):
         newest = [ledger.now for ledger in ledgers]
         groups: list[list[Event]] = [[] for _ in ledgers]
         in_turn: list[int] = []
-        for event, code in zip(events_of(self.arrivals, incoming), incoming.codes.tolist(), strict=True):
-            if not self._is_late(event.time, newest[code]):
+        late = np.zeros(incoming.count, np.bool_)
+        pairs = zip(events_of(self.arrivals, incoming), incoming.codes.tolist(), strict=True)
+        for i, (event, code) in enumerate(pairs):
+            late[i] = self._is_late(event.time, newest[code])
+            if not late[i]:
                 groups[code].append(event)
                 in_turn.append(event.number)
                 newest[code] = event.time if newest[code] is None else max(newest[code], event.time)
@@ -243,7 +254,7 @@ class Revising(Live):
                 self.tracks[key] = ledger
         incoming.settle()
         self.events += incoming.count
-        self.dropped += incoming.count - len(in_turn)
+        sifted.count(late)
         return result
 
 

@@ -5,7 +5,7 @@ window and each SWAG's own partial aggregates, so that going on gives the same b
 windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
 partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
 all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
-times of day, 6 where a column holds no numbers or nothing yet.
+times of day, 6 where a column holds no numbers or nothing yet, or events may be put aside.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, SnapshotError
+from slidewise.live.aside import AHEAD, LATE, Guard, LateTo
 from slidewise.live.beat_snapshot import read_beats, write_beats
 from slidewise.live.beating import BeatLive
 from slidewise.live.codec import Reader, Writer
@@ -68,7 +69,14 @@ def _more(live: Live) -> dict[str, Any]:
     """What there was no place for before version 6; what is not in it is as it was then."""
     keys = [*live.tracks, *(event.key for event in live.waiting or ())]
     kinds = live.kinds.stored(live.definition.by, keys) if live.events else {}
-    return {"kinds": kinds} if kinds else {}
+    more: dict[str, Any] = {"kinds": kinds} if kinds else {}
+    guard = live.aside.guard
+    if guard is not None:
+        length = str(guard.given) if isinstance(guard.given, Duration) else guard.given
+        more["ahead"] = [length, guard.of, guard.newest, live.aside.ahead]
+    if live.aside.rows:
+        more["aside"] = [[reason, row] for row, reason in live.aside.rows]
+    return more
 
 
 def _read_more(live: Live, more: Any) -> None:
@@ -78,6 +86,19 @@ def _read_more(live: Live, more: Any) -> None:
     definition = live.definition
     names = [name for name in definition.needs if name != definition.on]
     live.kinds.restore(kinds, names, definition.by, live.events)
+    if "ahead" in more:
+        length, of, newest, count = more.pop("ahead")
+        require(type(length) in (str, int, float) and type(of) is str, f"events may be ahead by {shown(length)}")
+        require(type(count) is int and 0 <= count <= live.events, f"{shown(count)} events were ahead")
+        live.aside.guard, live.aside.ahead = Guard(length, of), count
+        if live.clock.kind is not None:
+            live.aside.guard.check(live.clock.kind)
+        if newest is not None:
+            check_time(live, newest, "the newest time that was believed")
+        live.aside.guard.newest = newest
+    for reason, row in more.pop("aside", []):
+        require(reason in (LATE, AHEAD) and type(row) is dict, "no row was put aside like that")
+        live.aside.rows.append((row, reason))
     require(not more, f"nothing is known of {shown(more)}")
 
 
@@ -111,15 +132,18 @@ def restore(
     blob: bytes,
     answered: Callable[[dict[str, Any]], Any] | None,
     key: bytes | None = None,
+    late_to: LateTo | None = None,
 ) -> Live:
     """The live definition that wrote these bytes."""
     version, payload = opened(definition, VERSION, blob, key)
     source = Reader(payload)
     try:
-        return _read(source, definition, answered, version)
+        live = _read(source, definition, answered, version)
     except Exception as error:
         kind = "" if isinstance(error, ValueError | SlidewiseError) else f"{type(error).__name__}: "
         raise SnapshotError(f"the snapshot's contents make no sense: {kind}{error}") from error
+    live.aside.late_to = late_to
+    return live
 
 
 def _read(source: Reader, definition: Definition, answered: Any, version: int) -> Live:
