@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.kernels.arrow_values import check_times_of_day
 from slidewise.live.aside import AHEAD, LATE
 from slidewise.live.incoming import Incoming
 
@@ -23,11 +24,16 @@ class Sifted:
 
     def __init__(self, live: Live, frame: Frame) -> None:
         self._live = live
-        self._frame = frame
+        self._count = len(frame)
+        self._table: Any = None
         self._ahead: list[int] = []
         self._newest: Any = None
         self.rest = frame
         guard = live.aside.guard
+        if live.aside.late_to is not None:  # which gets rows as dicts: what has none is refused before anything happens
+            self._table = frame.arrow()
+            for name in self._table.column_names:
+                check_times_of_day(self._table.column(name), repr(name))
         if guard is not None:
             incoming = Incoming(live, frame)
             self._ahead, self._newest = guard.rows_ahead(incoming.times, incoming.kind)
@@ -45,12 +51,12 @@ class Sifted:
         if live.aside.late_to is None:
             return
         reasons = dict.fromkeys(ahead, AHEAD)
-        places = np.delete(np.arange(len(self._frame)), ahead)
+        places = np.delete(np.arange(self._count), ahead)
         reasons |= dict.fromkeys(places[late].tolist(), LATE)
         if not reasons:
             return
         order = sorted(reasons)
-        for row, i in zip(self._frame.take(np.array(order)).arrow().to_pylist(), order, strict=True):
+        for row, i in zip(self._table.take(order).to_pylist(), order, strict=True):
             live.aside.put(row, reasons[i])
 
 
