@@ -153,6 +153,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.highest = sys.maxsize
+        self.known: dict[int, tuple[Any, Hashable]] = {}
 
     def value(self, value: Any, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
         """A value as part of a key: what kind it is, and what it holds."""
@@ -189,7 +190,17 @@ class _Walk:
         return "itself", len(inside) - at
 
     def function(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
-        inside = (*inside, id(function))
+        known = self.known.get(id(function))
+        if known is not None:
+            return known[1]
+        before, self.highest = self.highest, sys.maxsize
+        said = self.said(function, (*inside, id(function)))
+        if self.highest >= len(inside):  # so the key does not depend on the way to the function
+            self.known[id(function)] = function, said
+        self.highest = min(before, self.highest)
+        return said
+
+    def said(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
         code, given = _code(function.__code__), function.__globals__
         names = code.names
         closure = tuple(self.cell(cell, inside, names) for cell in function.__closure__ or ())
@@ -218,11 +229,9 @@ class _Walk:
         """A function that the user has compiled, by what it is compiled from."""
         if id(function.py_func) in inside:
             return self.again(inside, function.py_func)
-        before, self.highest = self.highest, sys.maxsize
         said = self.function(function.py_func, inside)
-        if self.highest >= len(inside):  # so the key does not depend on the way to the function
+        if id(function.py_func) in self.known:
             _refresh(function, said)
-        self.highest = min(before, self.highest)
         return "jitted", Options(function), said
 
 
@@ -233,12 +242,13 @@ def _refresh(function: Dispatcher, said: Hashable) -> None:
     """Have a user's compiled function compiled anew where what it has read from outside has changed, or may have.
 
     Numba never looks at that again, here or when it loads code from disk; so called from Python it would give another
-    answer than in a kernel.
+    answer than in a kernel. In another process it takes a function for the one that it knows by the function's id.
     """
     before = _SEEN.get(function)
     if before != said:
         _SEEN[function] = said
         if before is not None or _reads_outside(said):
+            function._MemoMixin__uuid = None  # another id, before it is pickled
             with suppress(Exception):  # which comes when it is called
                 function.recompile()
 
@@ -265,7 +275,7 @@ def _overloaded(value: Any) -> bool:
     """Whether Numba has been told what calls of this object mean."""
     try:
         return value in cpu_target.typing_context._globals
-    except TypeError:
+    except Exception:  # what a user's object makes of being looked up
         return False
 
 
