@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import importlib
 import math
@@ -14,6 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba import cloudpickle
 
 import slidewise as sw
 from slidewise.kernels import functions
@@ -261,3 +263,30 @@ def test_nan_infinity_and_signed_zero_are_told_apart() -> None:
     assert len({fingerprint(made(k)) for k in values}) == len(values)
     assert fingerprint(made(math.nan)) == fingerprint(made(float("nan")))
     assert kernel_for(total(made(2.0)), ("float64",)) is kernel_for(total(made(2.0)), ("float64",))
+
+
+WORKER = """
+import base64, sys
+from numba import cloudpickle
+from slidewise.kernels.fingerprints import fingerprint
+from slidewise.kernels.functions import compiled_function
+for line in sys.stdin:
+    lift = cloudpickle.loads(base64.b64decode(line))
+    print(compiled_function(fingerprint(lift))(1.0), lift(1.0), flush=True)
+"""
+
+
+def test_a_worker_that_gets_a_function_again_after_a_change() -> None:
+    """As Spark's workers do, which are used again: Numba knows a function that arrives by its id."""
+    space: dict[str, Any] = {"K": 2.0, "__name__": "surroundings"}
+    exec("import numba\n@numba.njit\ndef helper(v):\n    return v * K\nlift = lambda v: helper(v) + 0.0", space)
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        for k in (2.0, 5.0):
+            space["K"] = k
+            assert both(space["lift"], 1.0) == k  # as the driver does to know the answers' type
+            worker.stdin.write(base64.b64encode(cloudpickle.dumps(space["lift"])) + b"\n")
+            worker.stdin.flush()
+            assert worker.stdout.readline().decode().split() == [str(k), str(k)]
+        worker.stdin.close()
