@@ -148,6 +148,8 @@ def kinds() -> list[Kind]:
         Kind("no time", over(on=None, r=sw.sum("i").over(rows=5), p=sw.max("x").over(rows=3, closed="left"))),
         Kind("waiting", over(**rows), late="wait:3s"),
         Kind("waiting, in arrays", over(**numbers), "numbers", late="wait:3", batch=True),
+        Kind("ahead", over(**numbers), "numbers", late="drop", ahead=9_000, ahead_of="stream"),
+        Kind("waiting and ahead", over(**rows), late="wait:3s", ahead="1 day", ahead_of="stream"),
         Kind("revised", over(**rows), late="revise", retain="1m"),
         Kind("revised, all", over(**numbers, first=sw.first("s").over(20)), "numbers", late="revise", retain="all"),
         Kind("beats", over(every="4s", **beats)),
@@ -212,7 +214,7 @@ class Target:
 
     def crafted(self, draw: random.Random) -> bytes:
         payload = mutated_payload(draw, self.payload, self.spans)
-        version = self.version if draw.random() < 0.97 else draw.randrange(1, 6)
+        version = self.version if draw.random() < 0.97 else draw.randrange(1, snapshots.VERSION + 1)
         return sealed(self.kind.definition, version, payload, None)
 
 

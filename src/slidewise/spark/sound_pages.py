@@ -84,7 +84,7 @@ def check_directory(directory: Any) -> None:
         whole(one.first, LOWEST, HIGHEST, "the first time of a page")
         whole(one.last, one.first, HIGHEST, "the last time of a page")
         whole(one.size, 0, HIGHEST, "the size of a page")
-        require(directory.released is None or one.last > before, "rows wait that were due")
+        require(directory.released is None or one.first > before, "rows wait that were due")
     require(all(a.first <= b.first for a, b in pairwise(directory.waiting)), "waiting pages are not in order")
     for bucket in directory.buckets:
         whole(bucket.low, LOWEST, HIGHEST, "the least hash of a page")
