@@ -24,14 +24,17 @@ longest_drop = sw.operator(
 words = sw.operator(name="words", identity="", combine=lambda a, b: a + b)
 
 
-def answering(name: str, lower: Any) -> Any:
+def answering(name: str, lower: Any, answers: Any = None) -> Any:
     """The last of the values, and what `lower` makes of it."""
-    return sw.operator(name=name, identity=None, lift=lambda x: x, combine=lambda a, b: b, lower=lower)
+    return sw.operator(name=name, identity=None, combine=lambda a, b: b, lower=lower, answers=answers)
 
 
 alone = answering("alone", lambda x: (x,))
 doubled = answering("doubled", lambda x: (x, x + 0.5))
 parsed = answering("parsed", lambda x: (x, len(x), (x * 2, None if x == "y" else True)))
+looked_up = answering("looked_up", lambda x: {"x": 10, "y": None, "zz": -1}[x], "int64")
+none_at_first = answering("none_at_first", lambda x: None if x == 1 else x * 0.5, "float32")
+pair = answering("pair", lambda x: (x, len(x)), pa.struct([("0", pa.string()), ("1", pa.int16())]))
 
 EVENTS = pa.schema(
     [
@@ -251,6 +254,19 @@ CASES = [
             mixed=parsed("tag").over("9s"),
             mixed_so_far=parsed("tag").over("all", closed="left"),
             mixed_cells=parsed("tag").over("6s", grain="4s"),
+        ),
+        BIG,
+    ),
+    Case(  # none of which can be told from a made-up row
+        "declared answers",
+        sliding(
+            code=looked_up("tag").over("9s"),
+            code_so_far=looked_up("tag").over("all"),
+            code_of_rows=looked_up("tag").over(rows=3, closed="left"),
+            none_at_first=none_at_first("load").over("9s"),
+            small=answering("small", lambda x: x * 2, "int8")("load").over(rows=4),
+            pair=pair("tag").over("6s", grain="4s"),
+            letters=answering("letters", list, pa.list_(pa.string()))("tag").over("9s"),
         ),
         BIG,
     ),

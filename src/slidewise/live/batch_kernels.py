@@ -11,6 +11,7 @@ import numpy as np
 
 from slidewise.errors import InputError, SumOverflowError
 from slidewise.kernels.arrow_values import arrow_array, holds
+from slidewise.kernels.declared import values_as_declared
 from slidewise.kernels.plan import as_numbers
 from slidewise.kernels.typed import answer_type, readied
 from slidewise.live.batch_running import Before, running_spec
@@ -132,7 +133,10 @@ def _running(
                 pane.count = count
                 pane.states = [part[k] for part in after.states] if count else []
 
-        arrays = [typed(one.operator, columns, types, found) for one, found in zip(spec.members, running, strict=True)]
+        arrays = [
+            typed(one.operator, columns, types, found, one.name)
+            for one, found in zip(spec.members, running, strict=True)
+        ]
         return arrays, go_on
     panes = []
     for track in incoming.tracks:
@@ -169,6 +173,9 @@ def as_arrays(spec: Spec, types: list[Any], answers: list[list[Any]]) -> list[An
     arrays = []
     for j, one in enumerate(spec.members):
         values = [answer[j] for answer in answers]
+        if one.operator.answers is not None:
+            arrays.append(values_as_declared(one.operator, values, one.name))
+            continue
         if one.operator.builtin and one.operator.name == "m4":
             values = [None if value is None else value._asdict() for value in values]
         try:

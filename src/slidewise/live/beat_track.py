@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slidewise.beats.parts import Asked, Kept, Part
+from slidewise.operators.answers import check_answer
 from slidewise.operators.operator import Operator
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.interface import Swag
@@ -105,6 +106,7 @@ class Pane:
             op = one.operator
             if op not in found:
                 found[op] = self.swags[self.view.operators.index(op)].query()
+                check_answer(op, found[op], one.name)
             answer = found[op]
             yield one.name, list(answer) if type(answer) is list else answer
 

@@ -100,7 +100,8 @@ class Celled:
         arrays = []
         for one, part in zip(self._spec.members, self._parts, strict=True):
             answers = part.windows(starts, ends, one.least).moved(self._back.take_back)
-            arrays.append(typed(one.operator, readied(one.operator, self._columns), self._types, answers))
+            given = readied(one.operator, self._columns)
+            arrays.append(typed(one.operator, given, self._types, answers, one.name))
         return arrays
 
     def kept(self, waits: bool, last_only: bool = False) -> tuple[Array, Cells]:

@@ -146,6 +146,8 @@ class Ledger:
             if before:
                 state = base if rows <= 0 else one.operator.combine(base, state)
             found.append(one.operator.lower(state) if max(rows, 0) + before >= one.least else None)
+        if spec.declared:
+            spec.check(found)
         return found
 
     def tidy(self, specs: list[Spec], horizon: Any, fail: Callable[[int, BaseException], NoReturn]) -> None:

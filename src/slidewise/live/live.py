@@ -158,7 +158,10 @@ class Live:
         at = 0
         try:
             for pane in track.panes:
-                values += pane.push(number if pane.spec.numbered else time, arguments[at])
+                answers = pane.push(number if pane.spec.numbered else time, arguments[at])
+                if pane.spec.declared:
+                    pane.spec.check(answers)
+                values += answers
                 at += 1
         except BaseException as error:
             for pane in track.panes[: at + 1]:
@@ -311,6 +314,8 @@ class Live:
                 places = range(track.count, track.count + len(peers)) if spec.numbered else [time] * len(peers)
                 rows = [(place, event.arguments[at]) for place, event in zip(places, peers, strict=True)]
                 found.append(pane.push_peers(rows))
+                for answers in found[-1] if spec.declared else ():
+                    spec.check(answers)
         except BaseException as error:
             for pane in track.panes[: at + 1]:
                 pane.undo()

@@ -82,8 +82,8 @@ class Slid:
             given = readied(ops[0], self._columns)
             inputs = self._brought([as_numbers(ops[0], column) for column in given])
             found = several_over_bounds(ops, inputs, self._seen, starts, ends, members[0].least, True)
-            for op, answers in zip(ops, found, strict=True):
-                arrays.append(typed(op, given, types, answers.moved(self._back.take_back)))
+            for one, answers in zip(members, found, strict=True):
+                arrays.append(typed(one.operator, given, types, answers.moved(self._back.take_back), one.name))
         return arrays
 
     def _brought(self, given: list[Column]) -> list[Array]:

@@ -13,6 +13,7 @@ from slidewise.choosing import choose
 from slidewise.definition import Definition
 from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
+from slidewise.operators.answers import check_answer
 from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
@@ -76,8 +77,8 @@ class Spec:
     """
 
     __slots__ = (
-        *("column", "columns", "condition", "edge", "enough", "grain", "is_open", "members", "numbered", "others"),
-        *("running", "sharing", "whole", "width"),
+        *("column", "columns", "condition", "declared", "edge", "enough", "grain", "is_open", "members"),
+        *("numbered", "others", "running", "sharing", "whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -85,6 +86,7 @@ class Spec:
         self.column = columns[0] if len(columns) == 1 else None
         self.condition = condition
         self.members: list[Member] = []
+        self.declared = False  # whether an operator declares the type of its answers
         self.others: Set[str] = frozenset()  # columns that hold no numbers, so that NaN is null in them
         self.enough = 0  # rows that every member is content with
         self.sharing: Any = None  # where other windows share its structure
@@ -122,6 +124,11 @@ class Spec:
         scaled.width = Fraction(self.width, unit)
         scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
         return scaled
+
+    def check(self, answers: list[Any]) -> None:
+        """Refuse answers, one for each member, that do not fit their declared types."""
+        for one, answer in zip(self.members, answers, strict=True):
+            check_answer(one.operator, answer, one.name)
 
     def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""
@@ -165,6 +172,7 @@ def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
         algorithm = choose(op, window, spikes=spikes).algorithm
         least = at_least(op, window)
         found[seen].members.append(Member(name, op, algorithm, least))
+        found[seen].declared |= op.answers is not None
         found[seen].enough = max(found[seen].enough, least)
     return list(found.values())
 

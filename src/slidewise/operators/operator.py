@@ -9,6 +9,7 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.answers import declared_type
 
 
 def _itself(x: Any) -> Any:
@@ -36,6 +37,8 @@ class Operator:
         `encode` and `decode` turn a state into plain values (numbers, bools, text, bytes, None and tuples of
         them) and back; without them the state must be plain already. `version` goes up when the state changes.
         `is_state` says whether a value that was stored can be a state, where that is known.
+    What its answers are
+        `answers` is their Arrow type, where it is declared; otherwise the rows tell.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Operator:
     make: Callable[..., Operator] | None = None
     builtin: bool = False
     unset: str = ""
+    answers: Any = None
 
     def lift_row(self, *arguments: Any) -> Any:
         """The state of one row: the identity where any argument is None, since nulls are skipped.
@@ -192,10 +196,16 @@ def operator(
     encode: Callable[[Any], Any] | None = None,
     decode: Callable[[Any], Any] | None = None,
     version: int = 1,
+    answers: Any = None,
 ) -> Operator:
     """Make an operator of your own from plain functions; several columns are several arguments of `lift`.
 
     Claim a property only where it holds, and let `check_laws` verify it: properties are never guessed.
+
+    `answers` declares the type of what `lower` gives: a type of Arrow's or its name, such as `"int64"` or
+    `pa.struct([("word", pa.string()), ("n", pa.int64())])` for a tuple of two. Columns of answers then have that type
+    in tables, live and on Spark, and an answer that does not fit is an error. Without it rows decide, which Spark,
+    where types must be known before any row is read, cannot always wait for.
 
     >>> import slidewise as sw
     >>> longest = sw.operator(name="longest", identity="", combine=lambda a, b: a if len(a) >= len(b) else b)
@@ -233,6 +243,7 @@ def operator(
         encode=encode,
         decode=decode,
         version=version,
+        answers=None if answers is None else declared_type(answers, name),
     )
 
 

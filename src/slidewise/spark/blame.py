@@ -36,7 +36,8 @@ def fault(spec: Spec, tried: Callable[[Spec, int], object], count: int) -> tuple
 def said(error: Exception, names: str, where: str) -> SlidewiseError:
     """The error with the columns and the row that it is about."""
     if isinstance(error, SlidewiseError):
-        return type(error)(f"column {names}: {error}; at {where}")
+        text = str(error) if str(error).startswith("column ") else f"column {names}: {error}"
+        return type(error)(f"{text}; at {where}")
     frames = traceback.extract_tb(error.__traceback__)
     line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     return OperatorFailedError(f"column {names}: {type(error).__name__}: {error}{line}; at {where}")

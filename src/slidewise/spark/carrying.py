@@ -194,8 +194,8 @@ def with_types(table: Any, kinds: dict[str, Any]) -> Any:
             table = table.set_column(table.column_names.index(name), name, answers.cast(kind))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise OperatorFailedError(
-                f"column {name!r}: the operator answers with {answers.type} here, and with {kind} for a sample row; "
-                f"let `lower` always answer with one type ({error})"
+                f"column {name!r}: the operator answers with {answers.type} here, and with {kind} for a made-up row; "
+                f"let `lower` always answer with one type, and declare it: sw.operator(..., answers=...) ({error})"
             ) from error
     return table
 

@@ -73,7 +73,10 @@ def as_spark_type(kind: Any) -> Any:
         return spark.ArrayType(as_spark_type(kind.value_type), True)
     if pa.types.is_struct(kind):
         return spark.StructType([spark.StructField(field.name, as_spark_type(field.type), True) for field in kind])
-    raise InputError(f"answers of the type {kind} have no type in Spark")
+    raise InputError(
+        f"answers of the type {kind} have no type in Spark; it has int8 to int64, float and double, bool, string, "
+        "binary, date32, timestamp('us') without a zone or in UTC, and lists and structs of them"
+    )
 
 
 def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
@@ -81,7 +84,7 @@ def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
     from slidewise.kernels.typed import answer_type
 
     op = aggregate.operator
-    kind = answer_type(op, types)
+    kind = answer_type(op, types) if op.answers is None else op.answers
     if kind is not None:
         return kind
     if op.builtin:
@@ -91,7 +94,7 @@ def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
 
 def _own(op: Operator, types: list[Any]) -> Any:
     """What a user's operator answers: as its kernel does, or as it does for one row."""
-    from slidewise.kernels.arrow_values import arrow_array
+    from slidewise.kernels.arrow_values import arrow_array, holds
     from slidewise.kernels.kernel import kernel_for
 
     dtypes = tuple(
@@ -104,8 +107,16 @@ def _own(op: Operator, types: list[Any]) -> Any:
             return parts[0] if kernel.layout.single else pa.struct([(str(i), part) for i, part in enumerate(parts)])
     try:
         answer = op.lower(op.lift(*(_SAMPLES.get(kind, 1) for kind in types)))
-        return arrow_array([answer]).type
+        kind = arrow_array([answer]).type
     except Exception as error:
         raise InputError(
-            f"what type {op.name!r} answers cannot be told from its functions: {error!r} on a sample row"
+            f"what type {op.name!r} answers cannot be told from its functions: {error!r} on a made-up row; {_DECLARE}"
         ) from error
+    if holds(kind, pa.types.is_null):
+        raise InputError(
+            f"what type {op.name!r} answers cannot be told from its functions: {answer!r} on a made-up row; {_DECLARE}"
+        )
+    return kind
+
+
+_DECLARE = "declare it, as in sw.operator(..., answers='int64') or answers=pa.struct(...)"

@@ -12,6 +12,7 @@ import numpy as np
 from slidewise.definition import Definition, check_names, order_matters
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.kernels.bounds import longest, row_bounds
+from slidewise.kernels.declared import as_declared
 from slidewise.kernels.give_back import as_arrow_array
 from slidewise.kernels.kernel import Answers
 from slidewise.kernels.plan import (
@@ -264,9 +265,14 @@ def check_inputs(op: Operator, names: tuple[str, ...], columns: list[Column], ty
         )
 
 
-def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answers) -> Any:
-    """Answers as an Arrow array of the type that the operator is documented to give, whatever they are."""
+def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answers, column: str | None = None) -> Any:
+    """Answers as an Arrow array of the type that the operator is documented, or declared, to give, whatever they are.
+
+    `column` is the aggregate's name, for errors that do not say it anyway.
+    """
     fields, ok = named_fields(op, answers)
+    if op.answers is not None:
+        return as_declared(op, fields, ok, column)
     kind = answer_type(op, types)
     array = as_arrow_array(restored(op, columns, fields), ok, kind)
     unknown = kind is None or str(kind) == "null"  # of a column of objects of several kinds, say
