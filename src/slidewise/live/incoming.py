@@ -61,7 +61,7 @@ class Incoming:
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
-        return arrow_type(self.frame.column(name), self.column(name))
+        return arrow_type(self.frame.column(name), self._columns.get(name))
 
     def _read_times(self) -> tuple[Array, str | None]:
         """Times as the clock counts them, and their kind."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -90,7 +91,7 @@ class Rows:
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
-        return arrow_type(self._frame.column(name), self.column(name))
+        return arrow_type(self._frame.column(name), self._columns.get(name))
 
     @cached_property
     def times(self) -> Column | None:
@@ -280,9 +281,16 @@ def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answer
 
 
 def arrow_type(series: Any, column: Column | None = None) -> Any:
-    """The Arrow type that a series has, or that it was read as."""
+    """The Arrow type that a series has, or that it was, or would be, read as; null for objects of several kinds."""
+    import pyarrow as pa
+
     kind = getattr(series, "type", None) or (None if column is None else column.arrow)
-    return kind if kind is not None else as_arrow(series[:0]).type
+    if kind is not None:
+        return kind
+    if column is None and str(getattr(series, "dtype", "")) == "object":
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+            return as_arrow(series).type
+    return as_arrow(series[:0]).type
 
 
 def _kind(column: Column) -> str:

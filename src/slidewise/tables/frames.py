@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from slidewise.errors import InputError
+from slidewise.kernels.arrow_values import holds
 from slidewise.kernels.give_back import nullables
 
 
@@ -190,11 +191,15 @@ class _Pandas:
     def _as_pandas(self, like: int | None, array: Any) -> Any:
         """An Arrow array as pandas has it: in the kind of the column at this place, integers with holes nullable."""
         import pandas as pd
+        from pyarrow.types import is_temporal
 
         dtype = self._table.dtypes.iloc[like] if like is not None else np.dtype(np.int64)
         array = _whole(array)
         if isinstance(dtype, pd.ArrowDtype):
             return pd.array(array, dtype=pd.ArrowDtype(array.type))
+        if str(array.type).startswith("struct") and holds(array.type, is_temporal):
+            # whose times Arrow would give as bare integers where they are nanoseconds
+            return np.array([*array.to_pylist(), None], object)[:-1]
         nullable = not isinstance(dtype, np.dtype) and not hasattr(dtype, "storage")
         holes = array.null_count and str(array.type).startswith(("int", "uint", "bool"))
         kinds = dict(nullables()) if nullable or holes else {}
