@@ -148,6 +148,8 @@ def test_nanoseconds_are_kept(op: sw.Operator) -> None:
     moment = pd.Timestamp(123456789)
     answer = definition.live().push({"t": 1, "x": np.datetime64(123456789, "ns")})["a"]
     assert answer == ([moment] if op is sw.collect else moment)
+    with pytest.raises(sw.InputError, match="finer than nanoseconds"):
+        definition.live().push({"t": 1, "x": np.datetime64(123456789, "ps")})
 
 
 def test_what_waits_is_not_rewritten_by_a_batch() -> None:
