@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from numba.core.registry import cpu_target
+from numba.core.extending import _Intrinsic
 from numba.core.types import Type as NumbaType
 
 from slidewise.kernels.array_values import ArrayValue
@@ -268,15 +268,7 @@ def _is_constant(value: Any) -> bool:
     """Whether which object it is tells all that compiled code may know of it."""
     if isinstance(value, type):
         return issubclass(value, _CLASSES)
-    return isinstance(value, (enum.Enum, types.BuiltinFunctionType, _POINTERS)) or _overloaded(value)
-
-
-def _overloaded(value: Any) -> bool:
-    """Whether Numba has been told what calls of this object mean."""
-    try:
-        return value in cpu_target.typing_context._globals
-    except Exception:  # what a user's object makes of being looked up
-        return False
+    return isinstance(value, (enum.Enum, types.BuiltinFunctionType, _Intrinsic, _POINTERS))
 
 
 def _library(value: Any) -> Hashable | None:
