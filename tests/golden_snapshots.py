@@ -25,6 +25,7 @@ def golden_live(kind: str) -> sw.Sliding:
         ),
         "revised": sw.Sliding(by="k", on="t", a=sw.max("x").over(9), b=sw.first("x").over(6, closed="both")),
         "finer_times": sw.Sliding(by="k", on="t", a=sw.max("x").over(9), b=sw.last("at").over(rows=3)),
+        "text_and_guard": sw.Sliding(by="k", on="t", a=sw.last("s").over(9), b=sw.count("s").over("all")),
     }[kind]
 
 
@@ -32,6 +33,9 @@ def golden_events(kind: str, start: int = 0, stop: int = 30) -> list[dict[str, A
     events: list[dict[str, Any]] = [
         {"k": "ab"[i % 2], "t": i, "x": (i * 7) % 11 / 4 if i < 30 else i / 4} for i in range(start, stop)
     ]
+    if kind == "text_and_guard":
+        for i, event in enumerate(events):
+            event["s"] = float("nan") if i % 3 == 0 else f"word {i}"
     if kind == "finer_times":
         for event in events:
             ticks = int(event["x"] * 1_000)

@@ -208,7 +208,7 @@ def test_state_that_is_not_plain_is_refused_with_the_reason() -> None:
         odd.snapshot()
 
 
-SINCE = {"shared": 2, "grain": 3, "finer_times": 6}
+SINCE = {"shared": 2, "grain": 3, "finer_times": 6, "text_and_guard": 6}
 KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", "revised", *SINCE]
 
 
@@ -236,7 +236,8 @@ def test_golden_snapshots_of_every_version_can_be_read(file: Path) -> None:
 
 def golden_snapshot(kind: str) -> bytes:
     late = {"open_and_waiting": "wait:3", "revised": "revise"}.get(kind, "error")
-    live = golden_live(kind).live(late=late, spikes=kind in ("slick_deque", "shared"))
+    guard = {"ahead": 50} if kind == "text_and_guard" else {}
+    live = golden_live(kind).live(late=late, spikes=kind in ("slick_deque", "shared"), **guard)
     for row in golden_events(kind):
         live.push(row)
     return live.snapshot()
