@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 from rich.table import Table
 
 import slidewise as sw
+from slidewise.pipeline.session import run_stream
 
 SCHEMA = "k long, ts timestamp, x long"
 EPOCH = 1_700_000_000_000_000
@@ -167,8 +168,7 @@ def _streamed(bench: Bench, source: Path, side: Any, sink: Path, checkpoint: Pat
     df = bench.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
     writer = side(df.withWatermark("ts", "10 seconds")).writeStream.format("parquet").outputMode("append")
     writer = writer.option("path", str(sink)).option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
+    query = run_stream(writer.trigger(availableNow=True).start)
     progress = list(query.recentProgress)
     second = [i for i, one in enumerate(progress) if one.numInputRows][1]
     seconds = [one.durationMs["triggerExecution"] / 1_000 for one in progress[second:]]
@@ -189,7 +189,7 @@ def session() -> SparkSession:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     }
-    builder = builder.master("local[2]").appName("slidewise beats")
+    builder = builder.master("local[2, 4]").appName("slidewise beats")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -212,7 +212,7 @@ def compare(spark: SparkSession, work: Work, turns: int) -> tuple[float, float, 
 
 
 def session() -> SparkSession:
-    builder = SparkSession.builder.master("local[2]").appName("slidewise benchmark")
+    builder = SparkSession.builder.master("local[2, 4]").appName("slidewise benchmark")
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

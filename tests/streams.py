@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from slidewise.pipeline.session import run_stream
+
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 SETTINGS = {
@@ -61,8 +63,7 @@ class Files:
 
 def run(df: Any, out: Path, checkpoint: Path) -> list[Any]:
     """Run a query over all that is there, into Parquet files; the progress of its micro-batches."""
-    query = started(df, out, checkpoint)
-    query.awaitTermination()
+    query = run_stream(lambda: started(df, out, checkpoint))
     return list(query.recentProgress)
 
 

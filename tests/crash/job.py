@@ -17,6 +17,7 @@ from sessions import session
 from streams import SETTINGS, Files, started
 
 import slidewise as sw
+from slidewise.pipeline.session import came_too_late
 
 JOBS = {
     "rows": sw.Sliding(
@@ -64,7 +65,7 @@ def main(directory: Path, how: str, *names: str) -> None:
                 left.remove(name)
             except Exception as error:
                 failed += 1
-                if how == "once" or failed > 200:
+                if (how == "once" and not came_too_late(error)) or failed > 200:
                     raise
                 print(f"failed: {str(error).splitlines()[0][:200]}", flush=True)
     (directory / "rows").mkdir(exist_ok=True)

@@ -42,6 +42,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import slidewise as sw
+from slidewise.pipeline.session import run_stream
 
 choose = np.random.default_rng(5)
 count = 2_000
@@ -63,7 +64,7 @@ columns = {
     "own": own("x").over(rows=3),
 }
 
-spark = SparkSession.builder.remote("local[1]").getOrCreate()
+spark = SparkSession.builder.remote("local[1, 4]").getOrCreate()
 spark.conf.set("spark.sql.session.timeZone", "UTC")
 spark.conf.set("spark.sql.shuffle.partitions", "3")
 df = spark.createDataFrame(table)
@@ -95,12 +96,12 @@ for i in range(2):
     draft.rename(here / "in" / f"{i}.parquet")
 stream = spark.readStream.schema(df.schema).option("maxFilesPerTrigger", 1).parquet(str(here / "in"))
 definition = definitions[0]
-query = (
+writer = (
     stream.withWatermark("ts", "1 second").transform(definition, shards=2)
     .writeStream.format("parquet").option("path", str(here / "out"))
-    .option("checkpointLocation", str(here / "checkpoint")).trigger(availableNow=True).start()
+    .option("checkpointLocation", str(here / "checkpoint")).trigger(availableNow=True)
 )
-query.awaitTermination()
+run_stream(writer.start)
 found = {row["id"]: row for row in spark.read.parquet(str(here / "out")).toArrow().to_pylist()}
 assert 1_900 < len(found) < 2_000, len(found)  # those of the last second wait
 for row in definition(table).to_pylist():

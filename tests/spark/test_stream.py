@@ -28,6 +28,7 @@ from spark_data import QUIET
 from streams import CHANGELOG, PROVIDER, SETTINGS, Files, answered, run, settings
 
 import slidewise as sw
+from slidewise.pipeline.session import run_stream
 
 pytestmark = QUIET
 cloudpickle.register_pickle_by_value(features)
@@ -293,8 +294,7 @@ def test_columns_of_any_name_and_kind_ride_along(here: Any, tmp_path: Path) -> N
     wide = wide.withColumn("m", F.create_map("k", "ts")).withColumn("d", F.col("x").cast("decimal(9,2)"))
     df = wide.withWatermark("ts", "5 seconds").transform(SUM)
     assert df.columns == ["k", "ts", "x", "a.b", "`q`", "m", "d", "s", "n"]
-    query = df.writeStream.format("memory").queryName("wide").trigger(availableNow=True).start()
-    query.awaitTermination()
+    run_stream(df.writeStream.format("memory").queryName("wide").trigger(availableNow=True).start)
     found = df.sparkSession.table("wide").orderBy("ts").collect()
     assert [(row["a.b"].x, row["`q`"], str(row["d"]), row["s"]) for row in found] == [
         (1.0, [1.0], "1.00", 1.0),
@@ -334,8 +334,7 @@ def test_values_of_every_plain_type_come_out_as_they_went_in(
         df = wide.withWatermark("ts", "5 seconds").transform(SUM, shards=1)
         assert not all(field.nullable for field in df.schema.fields)
         assert [field.nullable for field in df.schema.fields] == [*(f.nullable for f in wide.schema.fields), True, True]
-        query = df.writeStream.format("memory").queryName("plain").trigger(availableNow=True).start()
-        query.awaitTermination()
+        query = run_stream(df.writeStream.format("memory").queryName("plain").trigger(availableNow=True).start)
         found = spark.table("plain").drop("s", "n").orderBy("ts").collect()
         taken = spark.createDataFrame(pa.concat_tables(batches))
         expected = taken.select("*", *first).select("*", *maybe, *never, *always).orderBy("ts").collect()

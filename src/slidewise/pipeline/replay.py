@@ -15,6 +15,7 @@ from slidewise.pipeline.folders import RunFolder
 from slidewise.pipeline.job import ROW, Job
 from slidewise.pipeline.places import place
 from slidewise.pipeline.run import in_one_order
+from slidewise.pipeline.session import run_stream
 from slidewise.spark.slices import quoted
 
 FILES = (2, 16)  # at least and at most, of so many rows:
@@ -110,14 +111,13 @@ def _stream(job: Job, spark: Any, schema: Any, folder: Path) -> int:
     """Run the definition over the files, and say how many micro-batches had rows."""
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     answered = stream.withWatermark(str(job.definition.on), f"{DELAY} seconds").transform(in_one_order(job.definition))
-    query = (
+    writer = (
         answered.writeStream.format("parquet")
         .option("path", str(folder / "out"))
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
-        .start()
     )
-    query.awaitTermination()
+    query = run_stream(writer.start)
     return sum(1 for progress in query.recentProgress if progress.numInputRows)
 
 

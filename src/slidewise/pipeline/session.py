@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ PLAIN = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.python.authenticate.socketTimeout": "120s",  # on a busy machine Python and Java meet late
 }
+# A failed task runs again, as on a cluster; `local[*]` alone gives up at the first failure.
+ATTEMPTS = 4
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -41,7 +45,7 @@ def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> Any:
         os.environ.setdefault(name, sys.executable)
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no worker imports from the folder that the job was started in
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-    builder = SparkSession.builder.master(master)
+    builder = SparkSession.builder.master(with_attempts(master))
     for name, value in {**PLAIN, **(LOCAL if master.startswith("local") else {}), **conf}.items():
         builder = builder.config(name, value)
     with _stderr_into(log):
@@ -49,6 +53,38 @@ def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> Any:
     if log is not None:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def with_attempts(master: str) -> str:
+    """A local master that tries a task several times, unless it says how often itself.
+
+    >>> with_attempts("local[*]"), with_attempts("local"), with_attempts("local[2, 1]"), with_attempts("yarn")
+    ('local[*, 4]', 'local[1, 4]', 'local[2, 1]', 'yarn')
+    """
+    found = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*\])?", master)
+    return f"local[{found[1] or 1}, {ATTEMPTS}]" if found else master
+
+
+def run_stream(start: Callable[[], Any]) -> Any:
+    """Run a query over all that is there, and start it again where Python came too late for Spark; the query.
+
+    Before a query's first batch Spark waits ten seconds, which no setting changes and a busy machine can exceed, for
+    a Python process on the driver. Nothing has happened by then, and with its checkpoint the query goes on.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        query = start()
+        try:
+            query.awaitTermination()
+            break
+        except Exception as error:
+            if attempt == ATTEMPTS or not came_too_late(error):
+                raise
+    return query
+
+
+def came_too_late(error: Exception) -> bool:
+    """Whether a query failed since its Python process did not connect in time."""
+    return "Python worker failed to connect back" in str(error)
 
 
 @contextmanager
