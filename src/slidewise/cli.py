@@ -1,4 +1,4 @@
-"""The command line: `slidewise operators`, `run`, `demo`, `tour`, `trace` and `bench paper`."""
+"""The command line: `slidewise operators`, `cache`, `run`, `demo`, `tour`, `trace` and `bench paper`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     operators = commands.add_parser("operators", help="list the operators and what they claim")
     operators.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     operators.set_defaults(run=_operators)
+
+    cache = commands.add_parser("cache", help="print the folder in which compiled code is kept")
+    cache.set_defaults(run=_cache)
 
     tour = commands.add_parser("tour", help="watch a window slide, step by step")
     tour.add_argument("--seconds-per-step", type=_seconds, default=0.0, metavar="S", help="pause after each step")
@@ -92,6 +95,13 @@ class _Parser(argparse.ArgumentParser):
         if rest and not rest[0].startswith("-") and getattr(found, "operations", "") is None:
             found.operations = rest.pop(0)
         return found, rest
+
+
+def _cache(options: argparse.Namespace) -> None:
+    from slidewise.kernels.cache import cache_folder
+
+    folder = cache_folder()
+    sys.stdout.write(f"{folder.path if folder else 'none: code is compiled anew in each process'}\n")
 
 
 def _operators(options: argparse.Namespace) -> None:

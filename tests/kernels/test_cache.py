@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+import zipimport
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any
 import pytest
 
 import slidewise
+from slidewise.cli import main
 from slidewise.kernels import cache
 from slidewise.kernels.cache import SUFFIX, cache_folder
 from slidewise.kernels.jit import cached_jit
@@ -188,6 +191,17 @@ def test_the_digest_covers_every_file_of_the_package(tmp_path: Path, monkeypatch
     assert cache._digest() is None, "no sources, no digest"
 
 
+def test_a_package_in_an_archive_has_the_digest_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that `spark-submit --py-files` sends to the workers."""
+    seen = {cache._digest()}
+    for text in ("x = 1", "x = 2"):
+        with zipfile.ZipFile(tmp_path / f"{text}.zip", "w") as archive:
+            archive.writestr("slidewise/a.py", text)
+        monkeypatch.setattr(cache, "__loader__", zipimport.zipimporter(str(tmp_path / f"{text}.zip")))
+        seen.add(cache._digest())
+    assert len(seen) == 3
+
+
 def test_what_earlier_versions_kept_goes_after_a_month(environment: Environment) -> None:
     place = environment.set("SLIDEWISE_CACHE_DIR", environment.folder / "cache")
     old, recent, strange, others = [place / f"kernels-{letter * 20}" for letter in "abc"] + [place / "kernels"]
@@ -237,9 +251,14 @@ def test_places_are_tried_in_order(environment: Environment) -> None:
     assert went(double()) == "compiled"
 
 
-def test_it_can_be_turned_off(environment: Environment) -> None:
+def test_it_can_be_turned_off(environment: Environment, capsys: pytest.CaptureFixture[str]) -> None:
+    environment.place()
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out.startswith(str(environment.folder / "home" / ".cache" / "slidewise" / "kernels-"))
     environment.patch.setenv("SLIDEWISE_CACHE_DIR", "off")
     assert environment.place() is None
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out.startswith("none")
     assert [went(double()), went(double())] == ["compiled", "compiled"]
     assert not files(environment.folder)
 
