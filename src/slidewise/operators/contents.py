@@ -9,12 +9,12 @@ from typing import Any
 from slidewise.errors import InputError
 from slidewise.operators import layouts
 from slidewise.operators.equality import same
-from slidewise.operators.hashing import plain
+from slidewise.operators.hashing import is_finer, plain
 from slidewise.operators.operator import Operator
 
 
 def _one_value(x: Any) -> frozenset[Any]:
-    x = plain(x)
+    x = x if is_finer(x) else plain(x)
     if x is None:
         return frozenset()
     try:

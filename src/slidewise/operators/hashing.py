@@ -36,7 +36,8 @@ def hash64(value: Any, seed: int = 0) -> int:
     """The 64-bit hash of a value; other seeds give independent hashes.
 
     Bools are ints. Floats have one zero and one NaN. Dates count days since 1970; datetimes and timedeltas count
-    microseconds, in UTC where there is a zone. Text is hashed as its UTF-8 bytes.
+    microseconds, in UTC where there is a zone; those with nanoseconds are a pair of both. Text is hashed as its UTF-8
+    bytes.
 
     >>> hash64(0.0) == hash64(-0.0), hash64(True) == hash64(1), hash64("é") == hash64(b"\\xc3\\xa9")
     (True, True, True)
@@ -53,12 +54,16 @@ def hash64(value: Any, seed: int = 0) -> int:
         return _hash_bytes(value, seed)
     if isinstance(value, tuple):
         return _chain(key(seed, TUPLE), (*(hash64(item, seed) for item in value), len(value)))
+    if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):  # pandas' Timestamp or Timedelta
+        return hash64(divmod(value.as_unit("ns").value, 1_000), seed)
     if isinstance(value, datetime):
         return hash64((value - (_EPOCH if value.utcoffset() is None else _EPOCH_UTC)) // _MICROSECOND, seed)
     if isinstance(value, date):
         return hash64(value.toordinal() - _EPOCH_DAY, seed)
     if isinstance(value, timedelta):
         return hash64(value // _MICROSECOND, seed)
+    if is_finer(value):
+        return hash64(divmod(int(value.astype(f"{value.dtype.kind}8[ns]").astype("int64")), 1_000), seed)
     item = plain(value)
     if type(item) is type(value):
         raise InputError(
@@ -77,6 +82,12 @@ def plain(value: Any) -> Any:
     if kind in "mM" and isinstance(item, int):  # finer than Python's datetimes, which end at microseconds
         return value.astype(f"{kind}8[us]").item()
     return item
+
+
+def is_finer(value: Any) -> bool:
+    """Whether a value is one of NumPy's times and has more digits than Python's, which end at microseconds."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind in ("m", "M") and isinstance(value.item(), int) and bool(value.astype(f"{kind}8[us]") != value)
 
 
 def mix(word: int) -> int:
