@@ -59,3 +59,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {one.casefold(): one for one in known}
     close = get_close_matches(word.casefold(), list(folded), n=1)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def users_stack_level() -> int:
+    """How far above its caller the first function outside this package stands: a warning's `stacklevel`."""
+    import sys
+
+    level = 1
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("slidewise."):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    return level

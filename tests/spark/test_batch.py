@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
+import numba
 import pyarrow as pa
 import pytest
 
@@ -113,6 +115,27 @@ def test_one_shuffle_and_no_sort_of_sparks(spark: SparkSession, capsys: pytest.C
     assert plan.count("Exchange") == 1
     assert plan.count("xxhash64") == 1
     assert plan.count("Sort ") == 0  # workers sort
+
+
+def test_workers_see_what_a_users_function_reads_now(spark: SparkSession) -> None:
+    """Workers live on from job to job: a kernel that one has compiled must not outlive what it was compiled from."""
+    settings = ModuleType("settings")
+    doubled = numba.njit(lambda v: v * settings.K)  # type: ignore[attr-defined]
+    scaled = sw.operator(
+        name="scaled",
+        identity=0.0,
+        lift=lambda v: doubled(v) + v * settings.K,  # type: ignore[attr-defined]
+        combine=lambda a, b: a + b,
+        lower=lambda s: s,
+    )
+    definition = sw.Sliding(by="k", on="ts", total=scaled("x").over(rows=2))
+    table = events(10, keys=2)
+    sums = sw.Sliding(by="k", on="ts", total=sw.sum("x").over(rows=2))(table)["total"].to_pylist()
+    df = spark.createDataFrame(table)
+    for k in (2.0, 5.0, 2.0):
+        settings.K = k  # type: ignore[attr-defined]
+        found = df.transform(definition).toArrow().sort_by("id")["total"].to_pylist()
+        assert found == pytest.approx([2 * k * total for total in sums])
 
 
 def test_passengers_of_every_type(spark: SparkSession) -> None:

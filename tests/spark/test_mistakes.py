@@ -118,5 +118,5 @@ def test_workers_without_slidewise_say_what_to_set(
     from slidewise.spark.workers import task as made
 
     task = made("carrying", "batches_of", definition, {}, None, None, False, True)
-    with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON, or spark.pyspark.python"):
+    with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON .*or give spark-submit"):
         df.mapInArrow(first, result_schema(definition, df.schema)).collect()

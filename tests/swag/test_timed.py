@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -207,6 +209,25 @@ def test_the_first_moments_of_the_calendar() -> None:
     assert window.query() == 2
     with pytest.raises(sw.WindowError, match="shorten the window"):
         sw.Timed(sw.DabaLite(sw.count), last="10000000000 days")
+
+
+@pytest.mark.parametrize("kind", [pd.Timestamp, lambda ns: np.datetime64(ns, "ns")])
+def test_nanoseconds_are_kept(kind: Any) -> None:
+    window = sw.Timed(sw.DabaLite(sw.count), last="1s")
+    for ns in (0, 2, 1_000_000_001):  # the second is a nanosecond short of one second old
+        window.insert(kind(ns), ns)
+    assert window.query() == 2
+    window.insert(kind(1_000_000_002), 1)
+    assert window.query() == 2
+
+
+def test_nanoseconds_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    window = sw.Timed(sw.DabaLite(sw.count), last="1s")
+    with pytest.raises(sw.SlidewiseError, match=r"finer than microseconds.*install pandas"):
+        window.insert(np.datetime64(1, "ns"), 1)
+    window.insert(np.datetime64(1_000, "ns"), 1)
+    assert window.query() == 1
 
 
 def test_numpy_datetimes() -> None:

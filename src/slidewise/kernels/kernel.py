@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slidewise.errors import OperatorFailedError, SumOverflowError
+from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_level
 from slidewise.kernels.bounds import longest
 from slidewise.kernels.cache import load_source
 from slidewise.kernels.fingerprints import fingerprint
@@ -159,7 +159,7 @@ def _users(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[st
     except Exception as error:
         warnings.warn(
             f"operator {operator.name!r} cannot be compiled and runs interpreted, which is slower: {reason(error)}",
-            stacklevel=_user_stack_level(),
+            stacklevel=users_stack_level(),
         )
         return None
     namespace: dict[str, Any] = {
@@ -191,15 +191,3 @@ def reason(error: Exception) -> str:
     telling = [line for line in lines if line and not line.startswith(("Failed in", "- ", "During", "^", "<source"))]
     where = [line for line in lines if line.startswith("File ")]
     return "; ".join(dict.fromkeys([*telling[:1], *where[:1]])) or type(error).__name__
-
-
-def _user_stack_level() -> int:
-    """How far up the first caller outside this package stands."""
-    import sys
-
-    level = 1
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("slidewise."):
-        level += 1
-        frame = frame.f_back  # type: ignore[assignment]
-    return level

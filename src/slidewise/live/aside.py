@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from slidewise.errors import SlidewiseError, WindowError
-from slidewise.live.clock import NUMBER, earlier
+from slidewise.errors import SlidewiseError, WindowError, users_stack_level
+from slidewise.live.clock import NUMBER, earlier, whole_or_float
 from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
@@ -77,21 +77,24 @@ class Guard:
         if self.newest is None or time > self.newest:
             self.newest = time
 
-    def rows_ahead(self, times: Any, kind: str | None) -> tuple[list[int], Any]:
-        """The rows of a batch that are not to be believed, each by those before it; and the newest time that is."""
+    def rows_ahead(self, times: Any, kind: str | None) -> tuple[Any, Any]:
+        """Which of a batch's rows are not to be believed, each by those before it; and the newest time that is."""
+        import numpy as np
+
+        from slidewise.live.guarding import ahead_of_clock, ahead_of_stream
+
         if not len(times):
-            return [], self.newest
+            return np.empty(0, np.int64), self.newest
         self.check(kind)
-        found: list[int] = []
-        reference = machine_time() if self.of == "clock" else None
-        newest = self.newest
-        for i, time in enumerate(times.tolist()):
-            against = newest if reference is None else reference
-            if against is not None and time > against and earlier(time, self.length) > against:
-                found.append(i)
-            elif newest is None or time > newest:
-                newest = time
-        return found, newest
+        length = whole_or_float(self.length, times.dtype.kind != "f")
+        if self.of == "clock":
+            ahead = ahead_of_clock(times, length, machine_time())
+        else:
+            ahead = ahead_of_stream(times, length, times[0] if self.newest is None else times.dtype.type(self.newest))
+        believed = [] if self.newest is None else [self.newest]
+        if not ahead.all():
+            believed.append(times[~ahead].max().item())
+        return np.flatnonzero(ahead), max(believed, default=None)
 
 
 class Aside:
@@ -132,7 +135,7 @@ class Aside:
         warnings.warn(
             f"{dropped} of {live.events} events were dropped as too late or too far ahead, and the newest time is "
             f"{live.clock.shown(newest)}; {remedy}, and late_to= gives you those that are dropped",
-            stacklevel=_user_stack_level(),
+            stacklevel=users_stack_level(),
         )
 
 
@@ -153,15 +156,3 @@ def aside_of(late: str, has_time: bool, ahead: Any, ahead_of: str | None, late_t
     if late_to is not None and not callable(late_to):
         raise SlidewiseError(f"late_to= is a function of a row and the reason, not {late_to!r}")
     return Aside(None if ahead is None else Guard(ahead, ahead_of), late_to)
-
-
-def _user_stack_level() -> int:
-    """How far up the first caller outside this package stands."""
-    import sys
-
-    level = 1
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("slidewise."):
-        level += 1
-        frame = frame.f_back  # type: ignore[assignment]
-    return level

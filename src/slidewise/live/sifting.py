@@ -26,7 +26,7 @@ class Sifted:
         self._live = live
         self._count = len(frame)
         self._table: Any = None
-        self._ahead: list[int] = []
+        self._ahead: Array = np.empty(0, np.int64)
         self._newest: Any = None
         self.rest = frame
         guard = live.aside.guard
@@ -37,7 +37,7 @@ class Sifted:
         if guard is not None:
             incoming = Incoming(live, frame)
             self._ahead, self._newest = guard.rows_ahead(incoming.times, incoming.kind)
-            if self._ahead:
+            if len(self._ahead):
                 self.rest = frame.take(np.delete(np.arange(len(frame)), self._ahead))
 
     def count(self, late: Array) -> None:
@@ -50,7 +50,7 @@ class Sifted:
             live.aside.guard.newest = self._newest
         if live.aside.late_to is None:
             return
-        reasons = dict.fromkeys(ahead, AHEAD)
+        reasons = dict.fromkeys(ahead.tolist(), AHEAD)
         places = np.delete(np.arange(self._count), ahead)
         reasons |= dict.fromkeys(places[late].tolist(), LATE)
         if not reasons:

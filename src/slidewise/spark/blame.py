@@ -5,9 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from copy import copy
+from pathlib import Path
 
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.live.spec import Spec
+
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def first_to_fail(fails: Callable[[int], bool], count: int) -> int:
@@ -35,12 +38,20 @@ def fault(spec: Spec, tried: Callable[[Spec, int], object], count: int) -> tuple
 
 def said(error: Exception, names: str, where: str) -> SlidewiseError:
     """The error with the columns and the row that it is about."""
-    if isinstance(error, SlidewiseError):
+    raised = error.__cause__ if isinstance(error, OperatorFailedError) else error
+    line = _users_line(raised)
+    if isinstance(error, SlidewiseError) and not line:
         text = str(error) if str(error).startswith("column ") else f"column {names}: {error}"
         return type(error)(f"{text}; at {where}")
-    frames = traceback.extract_tb(error.__traceback__)
-    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    return OperatorFailedError(f"column {names}: {type(error).__name__}: {error}{line}; at {where}")
+    return OperatorFailedError(f"column {names}: {type(raised).__name__}: {raised}{line}; at {where}")
+
+
+def _users_line(error: BaseException | None) -> str:
+    """Where in a user's code an error was raised; nothing where that was in this package, or in compiled code."""
+    frames = traceback.extract_tb(None if error is None else error.__traceback__)
+    if not frames or frames[-1].filename.startswith(_PACKAGE):
+        return ""
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})"
 
 
 def _fails(tried: Callable[[Spec, int], object], spec: Spec, count: int) -> bool:

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from slidewise.errors import SlidewiseError
-from slidewise.operators.hashing import plain
+from slidewise.operators.hashing import is_finer, plain
 from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
@@ -21,7 +21,7 @@ def length_of(last: Duration | timedelta | str | int | float) -> Any:
 
 def check_time(t: Any, last: Any, before: Any) -> Any:
     """A time as windows keep it: in UTC where it has a zone, a date as its midnight. `before` is an earlier one."""
-    t = plain(t)
+    t = _in_nanoseconds(t) if t == t and is_finer(t) else plain(t)
     if isinstance(last, timedelta):
         if not isinstance(t, date) or t != t:
             if isinstance(t, str):
@@ -42,6 +42,18 @@ def check_time(t: Any, last: Any, before: Any) -> Any:
             "last= as a duration such as '10 minutes'"
         )
     return t
+
+
+def _in_nanoseconds(t: Any) -> Any:
+    """NumPy's time in nanoseconds as a datetime that keeps them, which only pandas has."""
+    try:
+        from pandas import Timestamp
+    except ImportError:
+        raise SlidewiseError(
+            f"the time {t} is finer than microseconds, which Python's datetimes end at; install pandas, whose "
+            "Timestamp keeps nanoseconds, or count nanoseconds as whole numbers, with last= as a number of them"
+        ) from None
+    return Timestamp(t)
 
 
 def is_in(time: Any, now: Any, last: Any, closed: str) -> bool:
