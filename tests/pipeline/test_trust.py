@@ -7,36 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipeline.test_job import GOOD
 
 from slidewise.cli import main
 from slidewise.pipeline.job import read_job
 from slidewise.pipeline.toml import JobError
 
-GOOD = """\
-[source]
-path = "events.txt"
-
-[lines]
-separator = ";"
-fields = [3, 4]
-
-[lines.columns]
-ts = { field = 1, type = "timestamp" }
-machine = { field = 2 }
-temp = { field = 3, type = "double", optional = true }
-
-[definition]
-by = "machine"
-on = "ts"
-
-[definition.columns.peak]
-operator = "max"
-of = "temp"
-over = "10 minutes"
-
-[sink]
-path = "out"
-"""
 OWN = GOOD.replace('operator = "max"', 'operator = "job_payload:total"')
 MODULE = """
 import slidewise as sw

@@ -58,6 +58,20 @@ def _codec() -> Any:
 
 
 @cached_jit
+def _long_length(block: Array, at: Any) -> tuple[Any, Any]:
+    """A length of 15 or more, which goes on in bytes up to one that is not 255, and the place behind it; -1 if none."""
+    length: Any = np.int64(15)
+    more = np.int64(255)
+    while more == 255:
+        if at >= len(block):
+            return length, -1
+        more = np.int64(block[at])
+        at += 1
+        length += more
+    return length, at
+
+
+@cached_jit
 def _unpacked(block: Array) -> Any:
     """How many bytes an LZ4 block unpacks to; -1 where it is none. Arrow would leave what is missing as it was."""
     at: Any = 0
@@ -67,13 +81,9 @@ def _unpacked(block: Array) -> Any:
         at += 1
         literals: Any = np.int64(token >> 4)
         if literals == 15:
-            more = np.int64(255)
-            while more == 255:
-                if at >= len(block):
-                    return -1
-                more = np.int64(block[at])
-                at += 1
-                literals += more
+            literals, at = _long_length(block, at)
+            if at < 0:
+                return -1
         at += literals
         total += literals
         if at == len(block):
@@ -86,13 +96,9 @@ def _unpacked(block: Array) -> Any:
             return -1
         length: Any = np.int64(token & 15)
         if length == 15:
-            more = np.int64(255)
-            while more == 255:
-                if at >= len(block):
-                    return -1
-                more = np.int64(block[at])
-                at += 1
-                length += more
+            length, at = _long_length(block, at)
+            if at < 0:
+                return -1
         total += length + 4
     return -1
 
