@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.operators.operator import Operator
-from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, saved, step, walk, write
+from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunks, cut, saved, step, walk, write
 from slidewise.swag.interface import Swag
 from slidewise.swag.sublists import Pointers, show
 
-Undo = list[tuple[Chunk, int, Any]]
+# What slots held before they changed: chunk, place and value, one after the other. Tuples would keep Python's garbage
+# collector busy, which looks at every new one that stays.
+Undo = list[Any]
 
 
 class DabaLite(Swag):
@@ -124,7 +126,7 @@ class DabaLite(Swag):
             front = self._combine(cL[l], aggRA)
             back = cA[a] if A == B else self._combine(cA[a], cA[a + 1] if a != MASK else cA[NEXT][0])
             if undo is not None:
-                undo += ((cL, l, cL[l]), (cA, a, cA[a]))
+                undo += (cL, l, cL[l], cA, a, cA[a])
             cL[l] = front
             cA[a] = back
             self.L = L + 1
@@ -235,8 +237,8 @@ class DabaLite(Swag):
         return self._cF, self._cE, self._cL, self._cA, self._chunks, *middle
 
     def _put_back(self, before: tuple[Any, ...], log: Undo) -> None:
-        for chunk, at, value in reversed(log):
-            chunk[at] = value
+        for i in range(len(log) - 3, -1, -3):
+            log[i][log[i + 1]] = log[i + 2]
         self._cF, self._cE, self._cL, self._cA, self._chunks, *middle = before
         self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = middle
 

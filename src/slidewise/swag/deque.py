@@ -88,11 +88,11 @@ def write(chunk: Any, start: int, values: Iterable[Any], field: int = 0) -> None
             chunk = chunk[NEXT]
 
 
-def saved(chunk: Any, start: int, stop: int) -> list[tuple[Chunk, int, Any]]:
-    """The slots from position `start`, which lies in `chunk`, up to `stop`, and what they hold now."""
-    found = []
+def saved(chunk: Any, start: int, stop: int) -> list[Any]:
+    """The slots from position `start`, which lies in `chunk`, up to `stop`: chunk, place and value of each in turn."""
+    found: list[Any] = []
     for position in range(start, stop):
-        found.append((chunk, position & MASK, chunk[position & MASK]))
+        found += (chunk, position & MASK, chunk[position & MASK])
         if position & MASK == MASK:
             chunk = chunk[NEXT]
     return found

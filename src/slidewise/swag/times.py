@@ -21,7 +21,8 @@ def length_of(last: Duration | timedelta | str | int | float) -> Any:
 
 def check_time(t: Any, last: Any, before: Any) -> Any:
     """A time as windows keep it: in UTC where it has a zone, a date as its midnight. `before` is an earlier one."""
-    t = _in_nanoseconds(t) if t == t and is_finer(t) else plain(t)
+    if hasattr(t, "dtype"):
+        t = _in_nanoseconds(t) if t == t and is_finer(t) else plain(t)
     if isinstance(last, timedelta):
         if not isinstance(t, date) or t != t:
             if isinstance(t, str):
