@@ -229,6 +229,8 @@ BAD: list[tuple[Any, str]] = [
     ({"machine": 7, "ts": NOON.replace(tzinfo=UTC), "temp": 1.0}, "stream's times are datetimes without a zone"),
     ({"machine": [7], "ts": NOON, "temp": 1.0}, "cannot be a key"),
     ([7, NOON, 1.0], "an event is a dict of its columns, not a list"),
+    (pd.DataFrame({"k": [7]}), "not a DataFrame; push_many takes a table of them"),
+    (pa.table({"k": [7]}), "not a Table; push_many takes a table of them"),
     (None, "an event is a dict"),
 ]
 

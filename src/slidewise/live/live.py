@@ -236,15 +236,14 @@ class Live:
 
     def read(self, row: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
         """An event's key, its time as a number, and what kind of time that is."""
+        if type(row) is not dict and not isinstance(row, Mapping):
+            many = "; push_many takes a table of them" if hasattr(row, "columns") else ""
+            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}{many}")
         try:
             key = self._key(row)
             time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
-        except TypeError:
-            if isinstance(row, Mapping):
-                raise
-            raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}") from None
         return key, time, kind
 
     def _named(self, values: list[Any]) -> dict[str, Any]:
