@@ -22,8 +22,8 @@ from common import describe_machine, make_console, save_csv, say_saved
 from rich.table import Table
 
 import slidewise as sw
-from slidewise.spark.buckets import HASH
-from slidewise.spark.shard import Shard, Terms
+from slidewise.spark.state.buckets import HASH
+from slidewise.spark.stream.shard import Shard, Terms
 
 HOUR, MORE, BATCH = 3_600, 300, 10
 LIVE_BATCH = 360

@@ -27,7 +27,7 @@ from numba import njit
 from rich.table import Table
 
 import slidewise as sw
-from slidewise.swag.scans import grouped
+from slidewise.swag.structures.scans import grouped
 
 COUNTS = (1, 2, 4, 8, 16)
 KEYS = 3

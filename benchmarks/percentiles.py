@@ -25,7 +25,7 @@ from common import describe_machine, make_console, save_csv, say_saved
 from rich.table import Table
 
 import slidewise as sw
-from slidewise.kernels.threads import VARIABLE
+from slidewise.kernels.compiler.threads import VARIABLE
 
 OURS, SINGLE = "slidewise", "slidewise, one thread"
 KEYS = 1_000

@@ -518,7 +518,7 @@ def rounds(algorithm: Any, op: sw.Operator, dtype: str) -> Make:
         try:
             compiled = sw.compiled
         except AttributeError:
-            from slidewise.kernels.compiled import compiled
+            from slidewise.compiled.build import compiled
         window = compiled(algorithm, op, dtype)
         window.insert_many(np.resize(d.x, n))
         return lambda: window.rounds(d.x)

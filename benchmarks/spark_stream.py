@@ -32,8 +32,8 @@ from rich.table import Table
 
 import slidewise as sw
 from slidewise.pipeline.session import run_stream
-from slidewise.spark.packing import BLOBS, SHARD
-from slidewise.spark.workers import task
+from slidewise.spark.stream.packing import BLOBS, SHARD
+from slidewise.spark.worker.task import task
 
 SCHEMA = "k long, ts timestamp, x double"
 EPOCH = 1_700_000_000_000_000

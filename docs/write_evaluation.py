@@ -12,12 +12,12 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from slidewise.evaluation import report
 from slidewise.evaluation.applying import where_applied
-from slidewise.evaluation.claims import claims_of
-from slidewise.evaluation.figures import draw_all, lasting
+from slidewise.evaluation.report import page as report
+from slidewise.evaluation.report.claims import claims_of
+from slidewise.evaluation.report.figures import draw_all, lasting
+from slidewise.evaluation.report.summary import Results
 from slidewise.evaluation.store import Store, settings_in
-from slidewise.evaluation.summary import Results
 
 DOCS = Path(__file__).parent
 FIGURES = DOCS / "evaluation"

@@ -16,7 +16,7 @@ from shards import FINGERPRINT, SECOND, Stream, small_pages
 from state_mutations import ODD_NUMBERS, Recorder, mutated, mutated_bytes, mutated_payload
 
 import slidewise as sw
-from slidewise.spark import pages as P
+from slidewise.spark.state import pages as P
 
 SHARD = 3
 SCHEMA = pa.schema(
@@ -159,7 +159,7 @@ class Target:
 
     def go_on(self, store: Pages) -> bool:
         """Calls with more rows, and then with none; errors of ours are all there may be, and leave the pages alone."""
-        from slidewise.spark.beat_shard import shard_of
+        from slidewise.spark.stream.beat_shard import shard_of
 
         kind = self.kind
         went = True

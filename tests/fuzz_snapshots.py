@@ -17,8 +17,8 @@ from golden_snapshots import golden_events, golden_live
 from state_mutations import Recorder, Span, mutated_payload
 
 import slidewise as sw
-from slidewise.live import snapshot as snapshots
-from slidewise.live.sealing import sealed
+from slidewise.live.snapshot import snapshot as snapshots
+from slidewise.live.snapshot.envelope import sealed
 
 HERE = Path(__file__).parent
 START = datetime(2024, 1, 1)

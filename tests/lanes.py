@@ -21,11 +21,11 @@ import pyarrow as pa
 from pyarrow import compute
 
 import slidewise as sw
-from slidewise.kernels.interpreted import interpreted
+from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.operators.aggregate import Aggregate
-from slidewise.operators.equality import same
-from slidewise.spark.beating import Beating
-from slidewise.spark.carrying import Carrying, carried
+from slidewise.operators.values.equality import same
+from slidewise.spark.batch.beats import Beating
+from slidewise.spark.batch.sorted_batches import Carrying, carried
 from slidewise.windows import Duration
 
 ROW = "the row's number"
@@ -48,9 +48,9 @@ def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
         return interpreted(op, inputs, np.maximum(ends - n, np.repeat(offsets[:-1], np.diff(offsets))), ends)
 
     with (
-        patch("slidewise.kernels.plan._windows", interpreted),
-        patch("slidewise.kernels.partials._passes_of", lambda _op, _dtypes: None),
-        patch("slidewise.tables.evaluate.plain_rows", windows),
+        patch("slidewise.engine.evaluate._windows", interpreted),
+        patch("slidewise.kernels.passes.partials._passes_of", lambda _op, _dtypes: None),
+        patch("slidewise.engine.table_rows.plain_rows", windows),
     ):
         return definition(table)
 
@@ -144,8 +144,8 @@ def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False)
     answers: list[dict[str, Any]] = []
     at = 0
     with (
-        patch("slidewise.live.batch.by_kernels", lambda _batch: choose.random() < 0.7),
-        patch("slidewise.live.batch_waiting._FEW", 10),
+        patch("slidewise.live.batch.push_many.by_kernels", lambda _batch: choose.random() < 0.7),
+        patch("slidewise.live.batch.waiting._FEW", 10),
     ):
         while at < len(table):
             piece = table_in.slice(at, choose.choice([1, 2, 7, 40, 200]))
@@ -208,7 +208,7 @@ def _live_beat_batches(definition: sw.Sliding, table: pa.Table, late: str) -> pa
     live: Any = definition.live(late=late)
     answers: list[dict[str, Any]] = []
     at = 0
-    with patch("slidewise.live.beat_batch.FEW", 2):
+    with patch("slidewise.live.beats.push_many.FEW", 2):
         while at < len(rows):
             piece = ordered.slice(at, choose.choice([1, 2, 7, 40]))
             at += len(piece)
@@ -247,7 +247,7 @@ def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     choose = random.Random(len(rows))
     cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8)) if rows else []
     pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    with patch("slidewise.spark.carrying.FEWEST", 1), patch("slidewise.spark.beating.MOST", 20):
+    with patch("slidewise.spark.batch.sorted_batches.FEWEST", 1), patch("slidewise.spark.batch.beats.MOST", 20):
         found = list(carried(Carrying(definition) if definition.every is None else Beating(definition), pieces))
     return as_table(definition, table, [row for piece in found for row in piece.to_pylist()])
 

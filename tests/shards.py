@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 import slidewise as sw
-from slidewise.spark.beat_shard import shard_of
-from slidewise.spark.buckets import HASH
-from slidewise.spark.directory import MicroBatch
-from slidewise.spark.pages import TRAIL
-from slidewise.spark.shard import Terms
+from slidewise.spark.state.buckets import HASH
+from slidewise.spark.state.directory import MicroBatch
+from slidewise.spark.state.pages import TRAIL
+from slidewise.spark.stream.beat_shard import shard_of
+from slidewise.spark.stream.shard import Terms
 from slidewise.spark.types import answers_of
 
 FINGERPRINT = "ab" * 16
@@ -112,11 +112,11 @@ def played(stream: Stream, table: pa.Table, seed: int, delay: int = 4 * SECOND, 
 def small_pages(size: int, slots: int = 2) -> Iterator[None]:
     """Pages so small that a few rows fill them, and keys are soon large."""
     with (
-        patch("slidewise.spark.buckets.LARGEST", size),
-        patch("slidewise.spark.waiting_room.LARGEST", size),
-        patch("slidewise.spark.keeping.LARGEST", size),
-        patch("slidewise.spark.cell_keeping.LARGEST", size),
-        patch("slidewise.spark.large_key.CHUNK", size // 3),
-        patch("slidewise.spark.chunk_window.SLOTS", slots),
+        patch("slidewise.spark.state.buckets.LARGEST", size),
+        patch("slidewise.spark.stream.waiting_rows.LARGEST", size),
+        patch("slidewise.spark.state.key_state.LARGEST", size),
+        patch("slidewise.spark.state.cell_state.LARGEST", size),
+        patch("slidewise.spark.state.large_key.CHUNK", size // 3),
+        patch("slidewise.spark.state.chunk_window.SLOTS", slots),
     ):
         yield

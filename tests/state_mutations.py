@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from slidewise.live.codec import NotPlainError, Reader, Writer
+from slidewise.engine.codec import NotPlainError, Reader, Writer
 
 ODD_NUMBERS = [0, 1, -1, 2, 7, 63, 64, 2**31, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), 2**64, 10**30, -(10**40)]
 ODD_FLOATS = [0.0, -0.0, 1.5, float("nan"), float("inf"), float("-inf"), 1e308, 5e-324, 2.0**63]

@@ -13,27 +13,10 @@ PACKAGE = Path(slidewise.__file__).parent
 
 # Each room may import from those after it, and from nothing before it.
 ORDER = [
-    *(
-        "__main__",
-        "cli",
-        "tour",
-        "trace",
-        "evaluation",
-        "pipeline",
-        "sliding",
-        "spark",
-        "live",
-        "beats",
-        "tables",
-        "rolling",
-        "compiling",
-        "written",
-        "own_operators",
-        "explaining",
-        "suggesting",
-        "choosing",
-    ),
-    *("definition", "kernels", "swag", "operators", "windows", "folders", "errors"),
+    *("__main__", "cli", "tour", "trace", "evaluation", "pipeline", "sliding"),
+    *("spark", "live", "tables", "rolling", "compiled", "definition_files", "import_paths"),
+    *("engine", "explaining", "suggesting", "choosing", "definition", "kernels", "columns"),
+    *("swag", "operators", "windows", "folders", "errors"),
 ]
 
 

@@ -56,7 +56,7 @@ def test_wheel_holds_the_type_marker_and_the_licence(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "slidewise/py.typed" in names
-    assert {f"slidewise/trace/page.{kind}" for kind in ("html", "css", "js")} <= set(names)
+    assert {f"slidewise/trace/drawing/page.{kind}" for kind in ("html", "css", "js")} <= set(names)
     assert "slidewise-0.1.0.dist-info/licenses/LICENSE" in names
 
 

@@ -1,7 +1,7 @@
 """Slidewise: sliding-window aggregates, exact at every event, for any associative operator."""
 
 from slidewise.choosing import choose
-from slidewise.compiling import compiled
+from slidewise.compiled import compiled
 from slidewise.errors import (
     EmptyWindowError,
     InputError,

@@ -98,7 +98,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _cache(options: argparse.Namespace) -> None:
-    from slidewise.kernels.cache import cache_folder
+    from slidewise.kernels.compiler.cache import cache_folder
 
     folder = cache_folder()
     sys.stdout.write(f"{folder.path if folder else 'none: code is compiled anew in each process'}\n")

@@ -272,7 +272,7 @@ def state_bytes(op: Operator) -> int | None:
         return int(sketches[op.name]())
     if op.name == "count":
         return 8
-    from slidewise.kernels.layouts import builtin_layout
+    from slidewise.kernels.codegen.layouts import builtin_layout
 
     kind = "bool" if op.name.startswith("bool_") else "float64"
     layout = builtin_layout(op.name, (kind,) * int(op.arity()[0] or 1))

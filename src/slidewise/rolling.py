@@ -43,9 +43,9 @@ def rolling(
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain)
     check_partials(op, window)
-    from slidewise.kernels.give_back import give_back
-    from slidewise.kernels.series import check_lengths, read
-    from slidewise.kernels.typed import check_type, readied, restored
+    from slidewise.columns.operator_types import check_type, readied, restored
+    from slidewise.columns.results import give_back
+    from slidewise.columns.series import check_lengths, read
 
     series = values if isinstance(values, tuple) else (values,)
     fewest, most = op.arity()
@@ -61,7 +61,7 @@ def rolling(
 
     columns = readied(op, columns)
 
-    from slidewise.kernels.plan import answer
+    from slidewise.engine.evaluate import answer
 
     fields, valid = answer(op, columns, window, when, keys)
     fields = restored(op, columns, fields)

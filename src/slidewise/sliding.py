@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
+from slidewise.definition_files import arguments_of, from_toml_text, to_dict, to_toml
 from slidewise.errors import SlidewiseError
 from slidewise.explaining import Explanation, explain
-from slidewise.own_operators import Imports
-from slidewise.written import arguments_of, from_toml_text, to_dict, to_toml
+from slidewise.import_paths import Imports
 
 if TYPE_CHECKING:
     from slidewise.live.live import Live
@@ -44,13 +44,13 @@ class Sliding(Definition):
         `shards=`, `forget_after=`, `metrics=`, `watermark=`, `ahead=` and `late_to=` for a stream.
         """
         if _is_spark(table):
-            from slidewise.spark.either import over_spark
+            from slidewise.spark.transform import over_spark
 
             return over_spark(self, table, **options)
         if options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
         if self.every is not None:
-            from slidewise.beats.tables import beats_of_table
+            from slidewise.tables.beats import beats_of_table
 
             return beats_of_table(self, table)
         from slidewise.tables.evaluate import over_table
@@ -88,7 +88,7 @@ class Sliding(Definition):
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
         ({'peak': 71.0}, {'peak': 70.0})
         """
-        from slidewise.live.aside import aside_of
+        from slidewise.live.set_aside import aside_of
 
         aside = aside_of(late, self.on is not None, ahead, ahead_of, late_to)
         if self.every is not None:
@@ -108,7 +108,7 @@ class Sliding(Definition):
     def _live_on_beat(
         self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: Any, *others: Any
     ) -> Live:
-        from slidewise.live.beating import BeatLive
+        from slidewise.live.beats.live_beats import BeatLive
 
         if late == "revise":
             raise SlidewiseError(
@@ -130,7 +130,7 @@ class Sliding(Definition):
         gives these rows' answers once more, with the rows that came since. `operator` is the number of the query's
         operator with state, where there are several.
         """
-        from slidewise.spark.either import flushed_stream
+        from slidewise.spark.transform import flushed_stream
 
         return flushed_stream(self, stream, checkpoint, operator, options)
 
@@ -147,7 +147,7 @@ class Sliding(Definition):
         A SnapshotError says what does not fit. Without a key, bytes that somebody forged are read safely, and may
         still hold other states than yours.
         """
-        from slidewise.live.snapshot import restore
+        from slidewise.live.snapshot.snapshot import restore
 
         return restore(self, blob, answered, key, late_to)
 
@@ -161,7 +161,7 @@ class Sliding(Definition):
         if rate is not None and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
             raise SlidewiseError(f"rate= is how many events a key has in a second, such as 10_000, not {rate!r}")
         if _is_spark(table):
-            from slidewise.spark.either import plan_on_spark
+            from slidewise.spark.transform import plan_on_spark
 
             explanation = explain(self, rate=rate)
             explanation.spark = plan_on_spark(self, table, **options)

@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def stand(at: datetime) -> None:
         ns = int(at.replace(tzinfo=UTC).timestamp()) * 10**9
-        monkeypatch.setattr("slidewise.live.aside.machine_time", lambda: ns)
+        monkeypatch.setattr("slidewise.live.set_aside.machine_time", lambda: ns)
 
     stand(NOON)
     return stand

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lanes import Case, assert_same, direct, run
 
 import slidewise as sw
-from slidewise.kernels.beats import slice_numbers, starts_of
+from slidewise.kernels.bounds.beats import slice_numbers, starts_of
 from slidewise.windows import Beats, Window
 
 NOON = datetime(2024, 3, 1, 12)

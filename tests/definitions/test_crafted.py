@@ -12,8 +12,8 @@ import pytest
 from fuzz_snapshots import Kind, Target, exercise, golden_kinds, kinds
 
 import slidewise as sw
-from slidewise.live.codec import DEEPEST, NotPlainError, Reader, Writer
-from slidewise.live.sealing import sealed
+from slidewise.engine.codec import DEEPEST, NotPlainError, Reader, Writer
+from slidewise.live.snapshot.envelope import sealed
 
 KINDS = {kind.name: kind for kind in kinds()}
 # Those whose batches need few kernels go through them; `python tests/fuzz_state.py` takes all of them through all.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.live.incoming import arrays_of
+from slidewise.engine.joining import arrays_of
 
 
 class Resource:

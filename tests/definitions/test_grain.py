@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from support import Counter, Sabotage, concat
 
 import slidewise as sw
-from slidewise.live.cell_pane import CellPane
-from slidewise.operators.equality import same
-from slidewise.spark.carrying import Carrying
+from slidewise.live.panes.cell_pane import CellPane
+from slidewise.operators.values.equality import same
+from slidewise.spark.batch.sorted_batches import Carrying
 from slidewise.windows.grain import most_cells
 
 CLOSED = ("right", "both", "left", "neither")
@@ -160,7 +160,7 @@ def test_batches_answer_with_what_has_arrived_so_far(closed: str) -> None:
     schema = pa.schema([("k", "string"), ("t", "int64"), ("x", "float64"), ("ok", "bool"), ("s", "string")])
     live, other = definition.live(), definition.live()
     at, through = 0, 0
-    with patch("slidewise.live.batch.by_kernels", lambda _batch: choose.random() < 0.7):
+    with patch("slidewise.live.batch.push_many.by_kernels", lambda _batch: choose.random() < 0.7):
         while at < len(rows):
             some = rows[at : at + choose.choice([1, 4, 30])]
             at += len(some)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.kernels import special
+from slidewise.kernels.passes import special
 
 HEALTH = sw.Sliding(
     by="k",

@@ -13,8 +13,8 @@ from support import matrix as invertible
 
 import slidewise as sw
 from slidewise.choosing import share_from, shared_windows
-from slidewise.live.shared_pane import Shared, SharedPane
-from slidewise.operators.equality import same
+from slidewise.live.panes.shared_pane import Shared, SharedPane
+from slidewise.operators.values.equality import same
 
 matrix = dataclasses.replace(invertible, inverse=None)  # non-commutative, so that every mistake in order shows
 LENGTHS = (1, 2, 5, 9, 30)

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.live.codec import NotPlainError, Reader, Writer
-from slidewise.live.snapshot import VERSION
-from slidewise.operators.equality import same
+from slidewise.engine.codec import NotPlainError, Reader, Writer
+from slidewise.live.snapshot.snapshot import VERSION
+from slidewise.operators.values.equality import same
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.tables import evaluate
+from slidewise.engine import table_rows as evaluate
 
 PEAK = sw.Sliding(by="k", on="t", peak=sw.max("x").over(10))
 

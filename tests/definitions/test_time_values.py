@@ -110,7 +110,7 @@ def test_nanoseconds_of_pandas_in_batches_and_snapshots(by_kernels: bool) -> Non
         by="d", on="t", a=sw.collect("d").over(3), b=sw.last("at").over("all"), c=sw.max("one").over(3)
     )
     live = definition.live()
-    with patch("slidewise.live.batch.by_kernels", lambda _batch: by_kernels):
+    with patch("slidewise.live.batch.push_many.by_kernels", lambda _batch: by_kernels):
         found = live.push_many(events)
         pd.testing.assert_frame_equal(found, definition(events))
         again = definition.restore(live.snapshot())

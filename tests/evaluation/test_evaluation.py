@@ -16,20 +16,20 @@ from rich.console import Console
 import slidewise as sw
 from slidewise.cli import main
 from slidewise.errors import SlidewiseError
-from slidewise.evaluation import windows
-from slidewise.evaluation.bits import folded
-from slidewise.evaluation.claims import claims_of
 from slidewise.evaluation.commands import evaluate
-from slidewise.evaluation.compiling import compile_all
-from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import Events, make_events, read_events
-from slidewise.evaluation.loops import body_of
+from slidewise.evaluation.measure import windows
+from slidewise.evaluation.measure.bits import folded
+from slidewise.evaluation.measure.compiling import compile_all
+from slidewise.evaluation.measure.counts import count
+from slidewise.evaluation.measure.loops import body_of
+from slidewise.evaluation.report.claims import claims_of
+from slidewise.evaluation.report.summary import Latency, Results, Speed
 from slidewise.evaluation.run import run
 from slidewise.evaluation.settings import ALGORITHMS, Settings
 from slidewise.evaluation.store import Store, settings_in
-from slidewise.evaluation.summary import Latency, Results, Speed
-from slidewise.kernels import algebra
-from slidewise.kernels.cache import cache_folder
+from slidewise.kernels.codegen import forms as algebra
+from slidewise.kernels.compiler.cache import cache_folder
 
 TINY = Settings(
     "tiny",
@@ -233,7 +233,7 @@ def test_filters_of_compiled_code_are_those_of_bloom() -> None:
 def plain_loop(algorithm: str, operator: str, loop: str, room: int, *arguments: Any) -> Any:
     """What a loop gives when Python runs its text, which takes no time to compile."""
     layout = windows.layout_of(operator)
-    text = body_of(algorithm, operator, layout).replace("from slidewise.kernels.borrowed import borrowed", "")
+    text = body_of(algorithm, operator, layout).replace("from slidewise.kernels.compiler.borrowed import borrowed", "")
     forms: Any = algebra.forms(operator, ("i",))
     names: dict[str, Any] = {"jit": lambda f: f, "inlined": lambda f: f, "uint64": np.uint64, "now": lambda: 0}
     scope = names | forms._asdict() | {"borrowed": lambda array: array}

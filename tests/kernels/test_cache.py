@@ -21,9 +21,9 @@ import pytest
 
 import slidewise
 from slidewise.cli import main
-from slidewise.kernels import cache
-from slidewise.kernels.cache import SUFFIX, cache_folder
-from slidewise.kernels.jit import cached_jit
+from slidewise.kernels.compiler import cache
+from slidewise.kernels.compiler.cache import SUFFIX, cache_folder
+from slidewise.kernels.compiler.jit import cached_jit
 
 SOURCE = Path(slidewise.__file__).parents[1]
 USE = """
@@ -33,8 +33,8 @@ import slidewise as sw
 x = np.arange(50.0)
 answers = [sw.rolling(x, sw.max, rows=5)[-1], sw.rolling(x, sw.maxcount, rows=5)[-1]]
 timed = sw.rolling(x, sw.maxcount, times=np.arange(50), last=5)[-1]
-from slidewise.kernels.cache import cache_folder
-from slidewise.kernels.kernel import kernel_for
+from slidewise.kernels.compiler.cache import cache_folder
+from slidewise.kernels.codegen.kernel import kernel_for
 hits = misses = 0
 kernel = kernel_for(sw.maxcount, ("float64",))
 for function in (kernel.rows_pass, kernel.bounds_pass):
@@ -144,9 +144,9 @@ def test_code_that_calls_a_changed_file_is_compiled_anew(tmp_path: Path) -> None
     shutil.copytree(SOURCE / "slidewise", tmp_path / "slidewise", ignore=shutil.ignore_patterns("__pycache__"))
     kernels = tmp_path / "slidewise" / "kernels"
     called = kernels / "called.py"
-    called.write_text("from slidewise.kernels.jit import jit\n@jit\ndef called(x):\n    return x + 1\n")
+    called.write_text("from slidewise.kernels.compiler.jit import jit\n@jit\ndef called(x):\n    return x + 1\n")
     (kernels / "calling.py").write_text(
-        "from slidewise.kernels.called import called\nfrom slidewise.kernels.jit import cached_jit\n"
+        "from slidewise.kernels.called import called\nfrom slidewise.kernels.compiler.jit import cached_jit\n"
         "@cached_jit\ndef calling(x):\n    return called(x) * 2\n"
     )
     code = "from slidewise.kernels.calling import calling as c; print([c(1), len(c.stats.cache_hits)])"
@@ -454,7 +454,7 @@ answers = [
     definition.live().push_many(table)["top"].to_pylist()[-1],
     window.query(),
 ]
-from slidewise.kernels.cache import cache_folder
+from slidewise.kernels.compiler.cache import cache_folder
 folder = cache_folder()
 print(json.dumps([answers, folder and str(folder.path.parent)]))
 """

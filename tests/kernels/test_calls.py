@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.kernel import kernel_for
+from slidewise.kernels.codegen.kernel import kernel_for
 
 
 def counting(compiled: Any, calls: list[int]) -> Any:

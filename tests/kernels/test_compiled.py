@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import slidewise as sw
+from slidewise.compiled.build import compiled
 from slidewise.errors import OperatorFailedError
-from slidewise.kernels.compiled import compiled
-from slidewise.operators.equality import same
+from slidewise.operators.values.equality import same
 from slidewise.swag import Swag
-from slidewise.swag.deque import walk
-from slidewise.swag.sublists import Pointers, cases
+from slidewise.swag.structures.deque import walk
+from slidewise.swag.structures.sublists import Pointers, cases
 
 PAPER = [sw.TwoStacks, sw.TwoStacksLite, sw.Daba, sw.DabaLite, sw.FlatFit]
 PRIME = 1_000_003

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import slidewise as sw
+from slidewise.compiled.fiba import CompiledFiba
+from slidewise.compiled.fiba_source import fiba_source
+from slidewise.compiled.source import Steps
+from slidewise.compiled.window import Program
 from slidewise.errors import OperatorFailedError
-from slidewise.kernels.compiled_fiba import CompiledFiba
-from slidewise.kernels.compiled_fiba_source import fiba_source
-from slidewise.kernels.compiled_source import Steps
-from slidewise.kernels.compiled_window import Program
-from slidewise.kernels.layouts import Layout
-from slidewise.operators.equality import same
-from slidewise.swag.fiba_node import NOTHING, Node
+from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.values.equality import same
+from slidewise.swag.fiba.node import NOTHING, Node
 
 PRIME = 1_000_003
 ARITIES = (2, 4, 8)
@@ -44,7 +44,7 @@ affine = sw.operator(
 def in_python(min_arity: int) -> CompiledFiba:
     """The window whose functions are the source itself."""
     layout = Layout(fields=("int64", "int64"), outputs=("int64",))
-    text = fiba_source(layout, 1, min_arity).replace("from slidewise.kernels.borrowed import borrowed", "")
+    text = fiba_source(layout, 1, min_arity).replace("from slidewise.kernels.compiler.borrowed import borrowed", "")
     namespace: dict[str, Any] = {
         "jit": lambda f: f,
         "inlined": lambda f: f,

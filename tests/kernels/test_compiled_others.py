@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.evaluation import windows
-from slidewise.kernels.compiled_others import OTHERS, slots
-from slidewise.kernels.compiled_source import array_names, compiled_source
-from slidewise.kernels.layouts import Layout
+from slidewise.compiled.peer_source import OTHERS, slots
+from slidewise.compiled.source import array_names, compiled_source
+from slidewise.evaluation.measure import windows
+from slidewise.kernels.codegen.layouts import Layout
 from slidewise.swag.flat_fat import EMPTY
 
 ROOM = 40

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.bound_sums import sum_bounds
-from slidewise.kernels.bounds import time_bounds
+from slidewise.kernels.bounds.rows_and_times import time_bounds
+from slidewise.kernels.sums.bound_sums import sum_bounds
 
 NAN, INF = math.nan, math.inf
 ROWS = 5_000

@@ -12,8 +12,8 @@ from kernels.test_running import peak_share, two_answers
 
 import slidewise as sw
 from slidewise.errors import OperatorFailedError
-from slidewise.kernels.partials import Partials, partials
-from slidewise.operators.equality import same
+from slidewise.kernels.passes.partials import Partials, partials
+from slidewise.operators.values.equality import same
 
 COMPILED = [  # one for each shape of state and answer
     *(sw.first, sw.sum, sw.variance, sw.argmax, sw.m4, sw.correlation, sw.relative_variation),

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.fingerprints import fingerprint
-from slidewise.kernels.functions import compiled_function
-from slidewise.kernels.kernel import kernel_for
-from slidewise.kernels.spanning import Spanning, spanning
+from slidewise.kernels.codegen.kernel import kernel_for
+from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.functions import compiled_function
+from slidewise.kernels.passes.spanning import Spanning, spanning
 
 INTS = [0, 1, -1, 2, 3, -7, 63, 64, 65, 2**53 + 1, -(2**53) - 1, 10**18 + 7, 2**62, 2**63 - 1, -(2**63)]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 2.5, 1e-320, 1e300, -1e300, 709.0, 1000.0, 2.0**53, 2.0**63]
@@ -77,7 +77,7 @@ def test_floats_have_the_errors_of_python() -> None:
 
 @pytest.mark.parametrize("name", ["log", "exp", "sqrt", "acos", "sin", "atanh"])
 def test_math_raises_as_in_python(name: str) -> None:
-    from slidewise.kernels.python_numbers import DEFINED
+    from slidewise.kernels.compiler.python_numbers import DEFINED
 
     function = getattr(math, name)
     for value in [*FLOATS, 1.0000001, 0.999]:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels import quantiles as kernel
-from slidewise.kernels.bits import LEVELS, clear, places
-from slidewise.kernels.bounds import row_bounds, some_row_bounds
-from slidewise.kernels.ranks import BATCH, FALLS, FEWEST, cut
-from slidewise.operators.log_buckets import bucket, middle, parts_of
+from slidewise.kernels.bounds.rows_and_times import row_bounds, some_row_bounds
+from slidewise.kernels.order import quantiles as kernel
+from slidewise.kernels.order.bit_sets import LEVELS, clear, places
+from slidewise.kernels.order.ranks import BATCH, FALLS, FEWEST, cut
 from slidewise.operators.quantiles import INTERPOLATIONS
+from slidewise.operators.values.log_buckets import bucket, middle, parts_of
 
 choose = np.random.default_rng(7)
 ROWS = 1_500

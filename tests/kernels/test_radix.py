@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slidewise.kernels.radix import DIGIT, new_counts, sort_by_bits
+from slidewise.kernels.order.radix import DIGIT, new_counts, sort_by_bits
 
 
 def by_bits(words: Any, low: int, high: int) -> Any:

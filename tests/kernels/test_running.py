@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.running import running
-from slidewise.operators.equality import same
+from slidewise.kernels.passes.running import running
+from slidewise.operators.values.equality import same
 
 peak_share = sw.operator(
     name="peak_share",

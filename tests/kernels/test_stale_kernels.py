@@ -18,10 +18,10 @@ import pytest
 from numba import cloudpickle
 
 import slidewise as sw
-from slidewise.kernels import functions
-from slidewise.kernels.fingerprints import fingerprint
-from slidewise.kernels.functions import compiled_function
-from slidewise.kernels.kernel import kernel_for
+from slidewise.kernels.codegen.kernel import kernel_for
+from slidewise.kernels.compiler import functions
+from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.functions import compiled_function
 
 settings = types.ModuleType("settings")
 settings.K = 2.0  # type: ignore[attr-defined]
@@ -169,8 +169,8 @@ def test_a_module_that_is_edited_and_loaded_again(tmp_path: Path, monkeypatch: p
 
 JOB = """
 import {helpers} as h
-from slidewise.kernels.fingerprints import fingerprint
-from slidewise.kernels.functions import compiled_function
+from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.functions import compiled_function
 lift = lambda v: h.helper(v) + 0.0
 print(compiled_function(fingerprint(lift))(3.0), lift(3.0))
 """
@@ -268,8 +268,8 @@ def test_nan_infinity_and_signed_zero_are_told_apart() -> None:
 WORKER = """
 import base64, sys
 from numba import cloudpickle
-from slidewise.kernels.fingerprints import fingerprint
-from slidewise.kernels.functions import compiled_function
+from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.functions import compiled_function
 for line in sys.stdin:
     lift = cloudpickle.loads(base64.b64decode(line))
     print(compiled_function(fingerprint(lift))(1.0), lift(1.0), flush=True)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.ranks import BATCH
-from slidewise.kernels.threads import VARIABLE, most_threads, share_out
+from slidewise.kernels.compiler.threads import VARIABLE, most_threads, share_out
+from slidewise.kernels.order.ranks import BATCH
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3", "7"])

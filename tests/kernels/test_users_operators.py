@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.kernels.kernel import kernel_for
+from slidewise.kernels.codegen.kernel import kernel_for
 
 FORMS: list[dict[str, Any]] = [
     {"rows": 3},

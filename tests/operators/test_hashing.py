@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import slidewise as sw
 from slidewise.errors import InputError
-from slidewise.operators.hashing import GOLDEN, NUMBER, hash64, key, mix
+from slidewise.operators.values.hashing import GOLDEN, NUMBER, hash64, key, mix
 
 GOLDEN_VALUES: list[tuple[Any, int, int]] = [
     (0, 0, 0x48218226FF3CD4BF),

@@ -14,7 +14,7 @@ from support import concat, longest_run, matrix
 
 import slidewise as sw
 from slidewise.operators import CATALOGUE
-from slidewise.operators.equality import same
+from slidewise.operators.values.equality import same
 
 whole = st.integers(-(2**40), 2**40)
 # Floats whose sums and products are exact in 106 bits, so that the laws hold to the last bit.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.pipeline.ahead import Reach, believed, latest, limit_in, runs_of
+from slidewise.pipeline.rows.ahead import Reach, believed, latest, limit_in, runs_of
 from slidewise.windows import Duration
 
 

@@ -13,15 +13,15 @@ import pytest
 
 import slidewise as sw
 from slidewise.cli import main
+from slidewise.definition_files import _COLUMN as COLUMN_KEYS
+from slidewise.definition_files import _TOP as DEFINITION_KEYS
 from slidewise.pipeline.folders import MARK, RunFolder, leftovers, mark_table, put
-from slidewise.pipeline.job import Job, read_job
-from slidewise.pipeline.layouts import DEBS2012, LineColumn
-from slidewise.pipeline.places import check_free
+from slidewise.pipeline.job.job import Job, read_job
+from slidewise.pipeline.job.layouts import DEBS2012, LineColumn
+from slidewise.pipeline.job.places import check_free
+from slidewise.pipeline.job.toml import JobError, Written
 from slidewise.pipeline.replay import check_replay
-from slidewise.pipeline.toml import JobError, Written
 from slidewise.windows import Duration
-from slidewise.written import _COLUMN as COLUMN_KEYS
-from slidewise.written import _TOP as DEFINITION_KEYS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD = """\

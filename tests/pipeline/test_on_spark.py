@@ -29,17 +29,17 @@ from spark_data import QUIET
 import slidewise as sw
 from slidewise.cli import main
 from slidewise.evaluation.events import make_events, prepare_on, read_events
-from slidewise.pipeline.cleaning import clean
 from slidewise.pipeline.events import write_events
 from slidewise.pipeline.folders import MARK
-from slidewise.pipeline.job import PARTS, Job, read_job
-from slidewise.pipeline.layouts import DEBS2012, LineColumn, Lines
+from slidewise.pipeline.job.job import PARTS, Job, read_job
+from slidewise.pipeline.job.layouts import DEBS2012, LineColumn, Lines
+from slidewise.pipeline.job.toml import JobError
 from slidewise.pipeline.remote import claim
 from slidewise.pipeline.replay import FILES, check_replay, compare, replay
-from slidewise.pipeline.report import write_report
+from slidewise.pipeline.report.page import write_report
+from slidewise.pipeline.rows.cleaning import clean
 from slidewise.pipeline.run import STAGES, run
-from slidewise.pipeline.toml import JobError
-from slidewise.spark.faults import reason
+from slidewise.spark.failures import reason
 from slidewise.windows import Duration
 
 ROOT = Path(__file__).parents[2]

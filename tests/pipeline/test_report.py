@@ -10,11 +10,11 @@ import pytest
 
 import slidewise as sw
 from slidewise.cli import ROWS_LOST, main
-from slidewise.pipeline.job import Job
-from slidewise.pipeline.panels import MOST, choose_panels
-from slidewise.pipeline.picture import broken, draw, in_grid
-from slidewise.pipeline.points import POINTS, Points
-from slidewise.pipeline.report import html_of
+from slidewise.pipeline.job.job import Job
+from slidewise.pipeline.report.page import html_of
+from slidewise.pipeline.report.panels import MOST, choose_panels
+from slidewise.pipeline.report.picture import broken, draw, in_grid
+from slidewise.pipeline.report.points import POINTS, Points
 from slidewise.pipeline.run import STAGES, Summary
 
 DEFINITION = sw.Sliding(

@@ -23,8 +23,8 @@ from pyspark.sql import types as T
 from spark_data import HEALTH, QUIET, events, same_rows
 
 import slidewise as sw
-from slidewise.spark import batch
-from slidewise.spark.slices import why_not
+from slidewise.spark.batch import dataframe as batch
+from slidewise.spark.batch.time_slices import why_not
 
 pytestmark = QUIET
 cloudpickle.register_pickle_by_value(features)
@@ -39,7 +39,8 @@ def in_small_pieces(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A task that goes on with every few rows, so that keys of a few dozen rows come in several batches."""
 
     def small(batches: Any) -> Any:
-        from slidewise.spark import carrying, sorting
+        from slidewise.spark.batch import sorted_batches as carrying
+        from slidewise.spark.sort import sort as sorting
 
         before = carrying.FEWEST, sorting.PIECE
         carrying.FEWEST, sorting.PIECE = 1, 5

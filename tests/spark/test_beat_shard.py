@@ -13,9 +13,9 @@ from shards import SECOND, Stream, played, small_pages, times_of
 from spark.test_shard import ms, rows_at
 
 import slidewise as sw
-from slidewise.spark.labels import label
-from slidewise.spark.seven_bits import as_text
-from slidewise.spark.stream_flush import answered
+from slidewise.spark.state.seven_bits import as_text
+from slidewise.spark.stream.flush import answered
+from slidewise.spark.stream.shard_labels import label
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 CASES = [case for case in beats.CASES if lanes.clocked(case) and case.name != "times"]

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from spark_data import HEALTH, QUIET, TIMED, events, same_rows
 
 import slidewise as sw
-from slidewise.spark.slices import COPY, SLICE, slices_of
+from slidewise.spark.batch.time_slices import COPY, SLICE, slices_of
 
 pytestmark = QUIET
 NO_KEYS = sw.Sliding(on="ts", columns=dict(TIMED.columns))

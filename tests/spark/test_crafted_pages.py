@@ -12,11 +12,11 @@ from fuzz_pages import Kind, Target
 from shards import SECOND
 
 import slidewise as sw
-from slidewise.spark.pages import closed, opened, record, record_from
-from slidewise.spark.seven_bits import as_bytes
-from slidewise.spark.sound_pages import check_message
-from slidewise.spark.squeezing import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
-from slidewise.spark.words import differences
+from slidewise.spark.state.compression import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
+from slidewise.spark.state.page_checks import check_message
+from slidewise.spark.state.pages import closed, opened, record, record_from
+from slidewise.spark.state.seven_bits import as_bytes
+from slidewise.spark.stream.definition_text import differences
 
 
 def over(**columns: Any) -> sw.Sliding:

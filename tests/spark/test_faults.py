@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slidewise.errors import InputError
-from slidewise.spark.faults import reason
+from slidewise.spark.failures import reason
 
 TRACEBACK = """An exception was thrown from the Python worker:
 Traceback (most recent call last):

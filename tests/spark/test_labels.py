@@ -9,7 +9,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed")
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from slidewise.spark.labels import hashed, label
+from slidewise.spark.stream.shard_labels import hashed, label
 
 SHARDS = (0, 1, 2, 15, 16, 255, 4_711, 65_535)
 

@@ -114,8 +114,8 @@ def test_workers_without_slidewise_say_what_to_set(
         finally:
             sys.path.remove(os.fspath(hidden.parent))
 
-    from slidewise.spark.batch import result_schema
-    from slidewise.spark.workers import task as made
+    from slidewise.spark.batch.dataframe import result_schema
+    from slidewise.spark.worker.task import task as made
 
     task = made("carrying", "batches_of", definition, {}, None, None, False, True)
     with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON .*or give spark-submit"):

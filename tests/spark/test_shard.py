@@ -15,10 +15,10 @@ import pytest
 from shards import FINGERPRINT, SECOND, Stream, played, small_pages, times_of
 
 import slidewise as sw
-from slidewise.spark.large_key import LargeKey
-from slidewise.spark.pages import closed, opened
-from slidewise.spark.seven_bits import as_bytes, as_text
-from slidewise.spark.squeezing import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
+from slidewise.spark.state.compression import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
+from slidewise.spark.state.large_key import LargeKey
+from slidewise.spark.state.pages import closed, opened
+from slidewise.spark.state.seven_bits import as_bytes, as_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 CASES = {name: case for name, case in features.BY_NAME.items() if lanes.clocked(case) and name not in features.BY_TYPE}
@@ -239,8 +239,8 @@ def test_pages_of_the_version_before_are_read() -> None:
     table = rows_at([1, 2, 30], x=[1.0, 2.0, 4.0])
     stream = Stream(SUM, table.schema)
     with (
-        patch("slidewise.spark.pages.VERSION", 2),
-        patch("slidewise.spark.directory.Directory._more", lambda _, out: None),
+        patch("slidewise.spark.state.pages.VERSION", 2),
+        patch("slidewise.spark.state.directory.Directory._more", lambda _, out: None),
     ):
         stream.push(table.slice(0, 2), ms(2))
     stream.push(table.slice(2), ms(2))

@@ -13,13 +13,13 @@ from shards import FINGERPRINT, SECOND, Stream, played, small_pages
 from spark.test_shard import _noting, in_order, long_rows, ms, rows_at
 
 import slidewise as sw
-from slidewise.kernels.grain import cells
-from slidewise.live.spec import specs_of
-from slidewise.spark.cell_table import NEWEST, ROWS, CellTables
-from slidewise.spark.large_cells import LargeCells
-from slidewise.spark.pages import Pages
-from slidewise.spark.slices import slices_of
-from slidewise.spark.stream import _forgotten as forgotten
+from slidewise.engine.window_spec import specs_of
+from slidewise.kernels.bounds.grain import cells
+from slidewise.spark.batch.time_slices import slices_of
+from slidewise.spark.state.cell_table import NEWEST, ROWS, CellTables
+from slidewise.spark.state.large_cells import LargeCells
+from slidewise.spark.state.pages import Pages
+from slidewise.spark.stream.query import _forgotten as forgotten
 from slidewise.windows.grain import most_cells
 
 LONG = sw.Sliding(

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from spark_data import QUIET
 
 import slidewise as sw
-from slidewise.spark import merging, sorting, spilling
-from slidewise.spark.sorting import in_order
+from slidewise.spark.sort import merge as merging
+from slidewise.spark.sort import sort as sorting
+from slidewise.spark.sort import spill as spilling
+from slidewise.spark.sort.sort import in_order
 
 pytestmark = QUIET
 NAN, OTHER_NAN = struct.unpack("<dd", bytes.fromhex("000000000000f87f010000000000f8ff"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from slidewise.spark import workers
+from slidewise.spark.worker import task as workers
 
 
 @pytest.fixture(autouse=True)

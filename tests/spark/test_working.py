@@ -14,10 +14,10 @@ from pyspark import cloudpickle
 from shards import FINGERPRINT
 
 import slidewise as sw
-from slidewise.spark import working
-from slidewise.spark.labels import label
-from slidewise.spark.packing import blobs
-from slidewise.spark.shard import Terms
+from slidewise.spark.stream.packing import blobs
+from slidewise.spark.stream.shard import Terms
+from slidewise.spark.stream.shard_labels import label
+from slidewise.spark.worker import runtime as working
 
 COUNT = sw.Sliding(by="k", on="ts", n=sw.count().over("10s"))
 SCHEMA = pa.schema([("hash", pa.int64()), ("k", pa.string()), ("ts", pa.timestamp("us", "UTC"))])

@@ -13,8 +13,8 @@ from support import PATTERNS, SCHEDULES, Counter
 
 import slidewise as sw
 from slidewise.swag import ALGORITHMS, Swag
-from slidewise.swag.deque import CHUNK
-from slidewise.swag.scans import grouped
+from slidewise.swag.structures.deque import CHUNK
+from slidewise.swag.structures.scans import grouped
 
 
 def log(n: int) -> int:

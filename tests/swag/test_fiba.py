@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support import Counter, Sabotage, concat, matrix
 
 import slidewise as sw
-from slidewise.operators.equality import same
-from slidewise.swag.fiba_node import Node
+from slidewise.operators.values.equality import same
+from slidewise.swag.fiba.node import Node
 
 ARITIES = (2, 4, 8)
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support import PATTERNS, SCHEDULES, concat, longest_run, matrix, serving
 
 import slidewise as sw
-from slidewise.operators.equality import same
+from slidewise.operators.values.equality import same
 from slidewise.swag import ALGORITHMS, LastRows, Swag
 
 OPERATORS = {

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.operators.ordered import Ordered
 from slidewise.operators.quantiles import INTERPOLATIONS
-from slidewise.swag.ordered_tree import FULL, OrderedTree
+from slidewise.operators.values.ordered import Ordered
+from slidewise.swag.structures.ordered_tree import FULL, OrderedTree
 
 VALUES = {
     "random": lambda choose: choose.random(),

@@ -12,12 +12,12 @@ import pytest
 
 from slidewise.cli import main
 from slidewise.trace import TraceError, record
-from slidewise.trace.colours import PARTS
+from slidewise.trace.drawing.colours import PARTS
+from slidewise.trace.drawing.png import to_png
+from slidewise.trace.drawing.scene import Box, Coin, Segment, Words, scene
+from slidewise.trace.drawing.svg import to_svg
 from slidewise.trace.operations import at_random
-from slidewise.trace.png import to_png
-from slidewise.trace.scene import Box, Coin, Segment, Words, scene
-from slidewise.trace.svg import to_svg
-from slidewise.trace.views import VIEWS
+from slidewise.trace.views.catalogue import VIEWS
 
 EXAMPLE = "insert 4 5 3 4 0 4 4; evict 2; insert 2 6"
 TREES = [view.name for view in VIEWS.values() if view.kind == "tree"]

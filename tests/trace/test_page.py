@@ -15,7 +15,7 @@ import pytest
 
 from slidewise.cli import main
 from slidewise.trace import record
-from slidewise.trace.page import to_html
+from slidewise.trace.drawing.page import to_html
 
 OPERATIONS = "insert 4 5 3 4 0 4 4 2 6 6 1; evict 3; insert 3 2 2; evict 4; insert 1"
 ALGORITHMS = [

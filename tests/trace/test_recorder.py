@@ -15,8 +15,8 @@ from slidewise.swag import ALGORITHMS
 from slidewise.trace import TraceError, from_json, record, to_json
 from slidewise.trace.notation import OPERATORS, concat
 from slidewise.trace.operations import at_random, of_schedule
-from slidewise.trace.view import View
-from slidewise.trace.views import VIEWS, view_of
+from slidewise.trace.views.catalogue import VIEWS, view_of
+from slidewise.trace.views.view import View
 
 OPERATOR_FOR = {"slick-deque": "max", "subtract-on-evict": "sum"}
 

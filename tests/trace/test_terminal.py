@@ -12,9 +12,9 @@ from rich.console import Console
 
 from slidewise.cli import main
 from slidewise.trace import record
+from slidewise.trace.drawing.terminal import show
 from slidewise.trace.operations import at_random
-from slidewise.trace.terminal import show
-from slidewise.trace.views import VIEWS
+from slidewise.trace.views.catalogue import VIEWS
 
 EXAMPLE = "insert 4 5 3 4 0 4 4; evict 2; insert 6"
 

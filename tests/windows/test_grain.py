@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.kernels.grain import cells, grain_bounds, lows
+from slidewise.kernels.bounds.grain import cells, grain_bounds, lows
 from slidewise.windows import Duration, Window
 from slidewise.windows.grain import cell, lowest, most_cells
 

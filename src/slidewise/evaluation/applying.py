@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slidewise.evaluation import windows
+from slidewise.evaluation.measure import windows
 from slidewise.evaluation.settings import Settings
 
 RECALC_MOST = 1 << 7  # rows: a round has n - 1 calls, and a run of the experiments' length would take days

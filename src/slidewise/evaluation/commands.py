@@ -10,12 +10,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from slidewise.evaluation.claims import Claim, claims_of
-from slidewise.evaluation.figures import draw_all
-from slidewise.evaluation.report import where, write_report
+from slidewise.evaluation.report.claims import Claim, claims_of
+from slidewise.evaluation.report.figures import draw_all
+from slidewise.evaluation.report.page import where, write_report
+from slidewise.evaluation.report.summary import Results
 from slidewise.evaluation.run import elapsed_since, run
 from slidewise.evaluation.settings import OTHERS, Settings, full, memory_of_machine, quick
-from slidewise.evaluation.summary import Results
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,9 @@ def prepare(path: Path, to: Path) -> int:
 def prepare_on(spark: Any, path: Path, to: Path) -> int:
     """The same, on a session that is there."""
     from slidewise.operators import relative_variation
-    from slidewise.pipeline.cleaning import clean
-    from slidewise.pipeline.job import ROW, Job
-    from slidewise.pipeline.layouts import DEBS2012
+    from slidewise.pipeline.job.job import ROW, Job
+    from slidewise.pipeline.job.layouts import DEBS2012
+    from slidewise.pipeline.rows.cleaning import clean
     from slidewise.sliding import Sliding
 
     definition = Sliding(on="ts", columns={"change": relative_variation("mf01").over("10 minutes")})

@@ -9,9 +9,9 @@ from time import perf_counter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from slidewise.evaluation import windows
 from slidewise.evaluation.applying import RECALC_MOST
-from slidewise.evaluation.compiling import compile_all
+from slidewise.evaluation.measure import windows
+from slidewise.evaluation.measure.compiling import compile_all
 from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Store
 from slidewise.evaluation.tasks import Task, Tasks

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.evaluation import windows
 from slidewise.evaluation.applying import applies, growth_sizes
-from slidewise.evaluation.clock import Clock, calibrate, measure_noise
-from slidewise.evaluation.counts import count
 from slidewise.evaluation.events import Events, make_events, read_events
+from slidewise.evaluation.measure import windows
+from slidewise.evaluation.measure.clock import Clock, calibrate, measure_noise
+from slidewise.evaluation.measure.counts import count
+from slidewise.evaluation.measure.windows import Timing
 from slidewise.evaluation.settings import Settings
 from slidewise.evaluation.store import Rows, Tables
-from slidewise.evaluation.windows import Timing
 
 APART = 10_000  # microseconds, about, from one event to the next: only for the estimate
 BEST = -1  # stands for a repetition: of each round the shortest of all repetitions

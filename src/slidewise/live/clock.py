@@ -10,7 +10,7 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import InputError, WindowError
-from slidewise.operators.hashing import plain
+from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration
 
 _EPOCH = datetime(1970, 1, 1)

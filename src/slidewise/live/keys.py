@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from slidewise.engine.window_spec import PLAIN, plainly
 from slidewise.errors import InputError
-from slidewise.live.spec import PLAIN, plainly
 
 SIMPLE = frozenset((str, int, bytes, type(None)))
 _NAN = float("nan")

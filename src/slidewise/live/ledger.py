@@ -11,10 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from slidewise.engine.window_spec import Spec
 from slidewise.errors import InputError
-from slidewise.live.spec import Spec
 from slidewise.live.waiting import Event
-from slidewise.swag.fiba import Fiba
+from slidewise.swag.fiba.fiba import Fiba
 
 Place = tuple[Any, ...]
 

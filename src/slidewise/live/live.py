@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
+from slidewise.engine.window_spec import Spec, readers_of, specs_of, without_nan
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
-from slidewise.live.aside import AHEAD, LATE, Aside, Due, Guard
 from slidewise.live.clock import NUMBER, Clock
-from slidewise.live.failing import fail
 from slidewise.live.keys import SIMPLE, canonical
-from slidewise.live.missing import OTHERS, Kinds
-from slidewise.live.pane import new_panes
-from slidewise.live.sharing import share
-from slidewise.live.spec import Spec, readers_of, specs_of, without_nan
+from slidewise.live.missing_values import OTHERS, Kinds
+from slidewise.live.operator_errors import fail
+from slidewise.live.panes.pane import new_panes
+from slidewise.live.panes.sharing import share
+from slidewise.live.set_aside import AHEAD, LATE, Aside, Due, Guard
 from slidewise.live.waiting import Event, Waiting, in_order, wait_of
 
 Answered = Callable[[dict[str, Any]], Any]
@@ -359,7 +359,7 @@ class Live:
         Gives the table with a column per aggregate, less the rows dropped as late. Where `late="wait:..."`, it gives
         the events that are due now, oldest first. An error leaves everything as it was.
         """
-        from slidewise.live.batch import push_many
+        from slidewise.live.batch.push_many import push_many
 
         return push_many(self, table)
 
@@ -388,7 +388,7 @@ class Live:
 
         With a `key` of 16 to 64 bytes, only who has it can make or change them: for state that others can write to.
         """
-        from slidewise.live.snapshot import snapshot
+        from slidewise.live.snapshot.snapshot import snapshot
 
         return snapshot(self, key)
 

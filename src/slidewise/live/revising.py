@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.live.aside import LATE, Aside, Due
 from slidewise.live.clock import NUMBER, earlier
-from slidewise.live.failing import fail
 from slidewise.live.ledger import Kept, Ledger, Place
 from slidewise.live.live import Live
+from slidewise.live.operator_errors import fail
+from slidewise.live.set_aside import LATE, Aside, Due
 from slidewise.live.waiting import Event, Waiting
-from slidewise.operators.equality import same
+from slidewise.operators.values.equality import same
 from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
 if TYPE_CHECKING:
-    from slidewise.live.sifting import Sifted
+    from slidewise.live.batch.filtering import Sifted
 
 Retain = Duration | timedelta | str | int | float
 
@@ -193,8 +193,8 @@ class Revising(Live):
         answers have changed, each once. Rows that come later than is retained are dropped, and counted. An error leaves
         everything as it was.
         """
-        from slidewise.live.sifting import push_sifted
-        from slidewise.tables.frames import frame_of
+        from slidewise.columns.frames import frame_of
+        from slidewise.live.batch.filtering import push_sifted
 
         frame = frame_of(table)
         check_names(self.definition, frame.names, "table", frame.index)
@@ -203,8 +203,8 @@ class Revising(Live):
     def _push_sifted(self, sifted: Sifted) -> Any:
         import numpy as np
 
-        from slidewise.live.batch_waiting import as_table, events_of
-        from slidewise.live.incoming import Incoming
+        from slidewise.live.batch.incoming import Incoming
+        from slidewise.live.batch.waiting import as_table, events_of
 
         frame = sifted.rest
         names = [str(name) for name in frame.names]

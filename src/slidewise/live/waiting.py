@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
+from slidewise.engine.window_spec import PLAIN, Spec, plainly, without_nan
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER, earlier, whole_or_float
-from slidewise.live.failing import fail
-from slidewise.live.spec import PLAIN, Spec, plainly, without_nan
-from slidewise.operators.hashing import plain
+from slidewise.live.operator_errors import fail
+from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration
 
 

@@ -9,8 +9,8 @@ from operator import add, sub
 from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.operators.hashing import plain
 from slidewise.operators.operator import Operator
+from slidewise.operators.values.hashing import plain
 
 
 class Tally:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from slidewise.errors import InputError
-from slidewise.operators import layouts
-from slidewise.operators.equality import same
-from slidewise.operators.hashing import is_finer, plain
 from slidewise.operators.operator import Operator
+from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values.equality import same
+from slidewise.operators.values.hashing import is_finer, plain
 
 
 def _one_value(x: Any) -> frozenset[Any]:

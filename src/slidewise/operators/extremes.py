@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from slidewise.errors import InputError, SumOverflowError
-from slidewise.operators import layouts
-from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
+from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values.inputs import number
 
 
 def _greater(a: Any, b: Any) -> bool:

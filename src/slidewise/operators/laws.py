@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from slidewise.errors import LawError, SlidewiseError
-from slidewise.operators.equality import same, shown
 from slidewise.operators.operator import Operator
+from slidewise.operators.values.equality import same, shown
 
 _LONGEST_WORD = 3
 _MOST_WORDS = 24  # states made by combining samples; the samples themselves are all used

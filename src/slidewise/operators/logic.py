@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slidewise.operators import layouts
-from slidewise.operators.inputs import truth
 from slidewise.operators.operator import Operator
+from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values.inputs import truth
 
 bool_and = Operator(
     name="bool_and",

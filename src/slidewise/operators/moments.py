@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from slidewise.operators import double_double as dd
-from slidewise.operators import layouts
-from slidewise.operators.double_double import ZERO, DoubleDouble, add, multiply
-from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
+from slidewise.operators.values import double_double as dd
+from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values.double_double import ZERO, DoubleDouble, add, multiply
+from slidewise.operators.values.inputs import number
 
 
 class Moments(NamedTuple):

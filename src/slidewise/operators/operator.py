@@ -9,7 +9,7 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
-from slidewise.operators.answers import declared_type
+from slidewise.operators.answer_types import declared_type
 
 
 def _itself(x: Any) -> Any:

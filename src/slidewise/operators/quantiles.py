@@ -14,11 +14,11 @@ from operator import add
 from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.operators import log_buckets
-from slidewise.operators.hashing import plain
-from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
-from slidewise.operators.ordered import Ordered
+from slidewise.operators.values import log_buckets
+from slidewise.operators.values.hashing import plain
+from slidewise.operators.values.inputs import number
+from slidewise.operators.values.ordered import Ordered
 
 _NAMED = "; a column is named in a second call: sw.quantile(0.99)('ms')"
 INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")

@@ -10,9 +10,9 @@ from struct import unpack
 from typing import Any
 
 from slidewise.errors import SlidewiseError
-from slidewise.operators import layouts
-from slidewise.operators.hashing import MASK, hash64
 from slidewise.operators.operator import Operator
+from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values.hashing import MASK, hash64
 
 _LANE = 64  # bits of one count in a count-min state
 

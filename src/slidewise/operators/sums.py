@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from slidewise.errors import SumOverflowError
-from slidewise.operators import double_double as dd
-from slidewise.operators import layouts
-from slidewise.operators.inputs import number
 from slidewise.operators.operator import Operator
+from slidewise.operators.values import double_double as dd
+from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values.inputs import number
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 

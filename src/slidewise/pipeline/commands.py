@@ -17,14 +17,14 @@ from rich.table import Table
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.demo import EVENTS, JOB, RESULT, check_folder, write_job
 from slidewise.pipeline.events import write_events
-from slidewise.pipeline.job import Job, read_job
-from slidewise.pipeline.places import check_free, place
+from slidewise.pipeline.job.job import Job, read_job
+from slidewise.pipeline.job.places import check_free, place
 from slidewise.pipeline.progress import Stages
 from slidewise.pipeline.replay import check_replay, replay
-from slidewise.pipeline.report import rows_of, write_report
+from slidewise.pipeline.report.page import rows_of, write_report
 from slidewise.pipeline.run import Summary, run
 from slidewise.pipeline.session import start
-from slidewise.spark.faults import reason
+from slidewise.spark.failures import reason
 
 START, REPORT, MAKE, REPLAY = "start Spark", "report", "make events", "replay as a stream"
 BROKEN = 60  # of the demonstration's lines

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slidewise.errors import SlidewiseError
 from slidewise.folders import whole_file
-from slidewise.pipeline.places import check_report, check_tables, refusal
+from slidewise.pipeline.job.places import check_report, check_tables, refusal
 
 SIGNALS = ("mf01", "mf02", "mf03")
 OPERATORS = {"change": "relative_variation", "max": "max", "mean": "mean", "stddev": "stddev"}

@@ -12,11 +12,11 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.folders import RunFolder
-from slidewise.pipeline.job import ROW, Job
-from slidewise.pipeline.places import place
+from slidewise.pipeline.job.job import ROW, Job
+from slidewise.pipeline.job.places import place
 from slidewise.pipeline.run import in_one_order
 from slidewise.pipeline.session import run_stream
-from slidewise.spark.slices import quoted
+from slidewise.spark.batch.time_slices import quoted
 
 FILES = (2, 16)  # at least and at most, of so many rows:
 ROWS = 50_000

@@ -12,12 +12,12 @@ from time import perf_counter
 from typing import Any
 
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline.cleaning import Cleaned, clean
 from slidewise.pipeline.folders import RunFolder, leftovers, mark_table, put
-from slidewise.pipeline.job import PARTS, ROW, Job
-from slidewise.pipeline.losses import check_some, warning_of
-from slidewise.pipeline.places import check_free, place
+from slidewise.pipeline.job.job import PARTS, ROW, Job
+from slidewise.pipeline.job.places import check_free, place
 from slidewise.pipeline.remote import claim
+from slidewise.pipeline.rows.cleaning import Cleaned, clean
+from slidewise.pipeline.rows.losses import check_some, warning_of
 from slidewise.sliding import Sliding
 
 Watch = Callable[[str], AbstractContextManager[Any]]

@@ -81,7 +81,7 @@ def as_spark_type(kind: Any) -> Any:
 
 def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
     """The Arrow type of an aggregate's answers, found without any row."""
-    from slidewise.kernels.typed import answer_type
+    from slidewise.columns.operator_types import answer_type
 
     op = aggregate.operator
     kind = answer_type(op, types) if op.answers is None else op.answers
@@ -94,8 +94,8 @@ def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
 
 def _own(op: Operator, types: list[Any]) -> Any:
     """What a user's operator answers: as its kernel does, or as it does for one row."""
-    from slidewise.kernels.arrow_values import arrow_array, holds
-    from slidewise.kernels.kernel import kernel_for
+    from slidewise.columns.arrow_values import arrow_array, holds
+    from slidewise.kernels.codegen.kernel import kernel_for
 
     dtypes = tuple(
         "float64" if pa.types.is_floating(kind) else "bool" if pa.types.is_boolean(kind) else "int64" for kind in types

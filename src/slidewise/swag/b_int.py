@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import Ring
-from slidewise.swag.sharing import LastRows
+from slidewise.swag.structures.deque import Ring
+from slidewise.swag.structures.last_rows import LastRows
 
 
 class BInt(LastRows):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
 from slidewise.swag.interface import Swag
-from slidewise.swag.sublists import Pointers, show
+from slidewise.swag.structures.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
+from slidewise.swag.structures.sublists import Pointers, show
 
 Undo = list[tuple[Chunk, int, Any]]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.operators.operator import Operator
-from slidewise.swag.deque import CHUNK, MASK, NEXT, PREV, Chunks, cut, saved, step, walk, write
 from slidewise.swag.interface import Swag
-from slidewise.swag.sublists import Pointers, show
+from slidewise.swag.structures.deque import CHUNK, MASK, NEXT, PREV, Chunks, cut, saved, step, walk, write
+from slidewise.swag.structures.sublists import Pointers, show
 
 # What slots held before they changed: chunk, place and value, one after the other. Tuples would keep Python's garbage
 # collector busy, which looks at every new one that stays.

@@ -8,8 +8,8 @@ from numbers import Integral
 from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, UnsuitableOperatorError
-from slidewise.operators.equality import same, shown
 from slidewise.operators.operator import Operator
+from slidewise.operators.values.equality import same, shown
 
 
 class Swag(ABC):

@@ -14,7 +14,7 @@ from slidewise.operators.operator import Operator
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.interface import Swag, refuse
 from slidewise.swag.slide_side import SlideSide
-from slidewise.swag.times import check_time, is_in, length_of
+from slidewise.swag.structures.times import check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 

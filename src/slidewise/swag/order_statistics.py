@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.operators.operator import Operator
-from slidewise.operators.ordered import Ordered
 from slidewise.operators.quantiles import COMPUTED, exact_quantile, ordered_value, quantile_of
+from slidewise.operators.values.ordered import Ordered
 from slidewise.swag.interface import Swag, refuse
-from slidewise.swag.ordered_tree import OrderedTree
+from slidewise.swag.structures.ordered_tree import OrderedTree
 
 
 class OrderStatistics(Swag):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from slidewise.swag.sharing import LastRows
+from slidewise.swag.structures.last_rows import LastRows
 
 
 class Recalc(LastRows):

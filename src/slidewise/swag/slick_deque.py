@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.operators.equality import same
 from slidewise.operators.operator import Operator
+from slidewise.operators.values.equality import same
 from slidewise.swag.interface import Swag, refuse
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
-from slidewise.swag.scans import Scan, Scanned, grouped
-from slidewise.swag.sharing import LastRows
+from slidewise.swag.structures.last_rows import LastRows
+from slidewise.swag.structures.scans import Scan, Scanned, grouped
 
 
 class SlideSide(LastRows):

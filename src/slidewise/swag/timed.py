@@ -11,9 +11,9 @@ from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
 from slidewise.swag.interface import Swag
-from slidewise.swag.sharing import LastRows
 from slidewise.swag.slide_side import SlideSide
-from slidewise.swag.times import check_time, is_in, length_of
+from slidewise.swag.structures.last_rows import LastRows
+from slidewise.swag.structures.times import check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 

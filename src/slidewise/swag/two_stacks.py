@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from slidewise.swag.deque import Stack
 from slidewise.swag.interface import Swag
+from slidewise.swag.structures.deque import Stack
 
 
 class TwoStacks(Swag):

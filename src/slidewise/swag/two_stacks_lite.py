@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.swag.deque import MASK, NEXT, Chunks, step, walk, write
 from slidewise.swag.interface import Swag
+from slidewise.swag.structures.deque import MASK, NEXT, Chunks, step, walk, write
 
 
 class TwoStacksLite(Swag):

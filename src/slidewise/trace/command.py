@@ -9,8 +9,8 @@ from pathlib import Path
 from slidewise.errors import UnsuitableOperatorError
 from slidewise.trace.operations import PAPER, Operation, TraceError, at_random, of_schedule, parse
 from slidewise.trace.record import Trace, from_json, operator_of, record, to_json
-from slidewise.trace.view import View
-from slidewise.trace.views import VIEWS, view_of
+from slidewise.trace.views.catalogue import VIEWS, view_of
+from slidewise.trace.views.view import View
 
 EXAMPLE = "slidewise trace daba-lite --operator maxcount 'insert 4 5 3; evict 2; insert 6'"
 
@@ -38,19 +38,19 @@ def run(options: Namespace) -> None:
     if options.json:
         written.append(_write(options.json, to_json(trace) + "\n"))
     if options.svg:
-        from slidewise.trace.svg import to_svg
+        from slidewise.trace.drawing.svg import to_svg
 
         written.append(_write(options.svg, to_svg(trace)))
     if options.png:
-        from slidewise.trace.png import to_png
+        from slidewise.trace.drawing.png import to_png
 
         written.append(_write(options.png, to_png(trace)))
     if options.html:
-        from slidewise.trace.page import to_html
+        from slidewise.trace.drawing.page import to_html
 
         written.append(_write(options.html, to_html(trace)))
     if not written:
-        from slidewise.trace.terminal import show
+        from slidewise.trace.drawing.terminal import show
 
         show(trace)
     for path in written:

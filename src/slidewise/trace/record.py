@@ -10,9 +10,9 @@ from slidewise.errors import SlidewiseError, UnsuitableOperatorError, did_you_me
 from slidewise.operators.operator import Operator
 from slidewise.trace.notation import OPERATORS, label, letter, written
 from slidewise.trace.operations import Operation, TraceError, parse, text_of
-from slidewise.trace.view import View
-from slidewise.trace.views import view_of
-from slidewise.trace.watching import Call, Row, Watched
+from slidewise.trace.views.catalogue import view_of
+from slidewise.trace.views.view import View
+from slidewise.trace.views.watching import Call, Row, Watched
 
 FORMAT = "slidewise-trace"
 VERSION = 1

@@ -1,1 +1,0 @@
-"""Answers on a beat: rows folded into slices of time, and windows over slices, for every lane."""

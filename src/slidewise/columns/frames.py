@@ -1,0 +1,210 @@
+"""The kinds of table that users have: reading their columns, and adding answers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from slidewise.columns.arrow_values import holds
+from slidewise.columns.results import nullables
+from slidewise.errors import InputError
+
+
+class Frame(Protocol):
+    """A table of some kind."""
+
+    names: list[Any]
+    index: list[Any]  # names of what pandas keeps apart from columns
+
+    def __len__(self) -> int: ...
+
+    def column(self, name: str) -> Any:
+        """A column as a series that `kernels.series.read` takes."""
+
+    def take(self, rows: Any) -> Frame:
+        """These rows only."""
+
+    def arrow(self) -> Any:
+        """The whole table as a pyarrow.Table."""
+
+    def like(self, table: Any) -> Any:
+        """A pyarrow.Table as a table of this kind."""
+
+    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        """The table with answers behind its columns: Arrow arrays, each with the column whose kind it should have."""
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        """A new table: these columns' values in these rows, and answers behind them."""
+
+
+def frame_of(table: Any) -> Frame:
+    """The table's frame, or an error that says which kinds there are."""
+    kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
+    if kind == "pyarrow.Table":
+        return _Arrow(table)
+    if kind == "pyarrow.RecordBatch":
+        import pyarrow as pa
+
+        return _Arrow(pa.Table.from_batches([table]))
+    if kind == "pandas.DataFrame":
+        return _Pandas(table)
+    if kind == "polars.DataFrame":
+        return _Polars(table)
+    hint = {
+        "polars.LazyFrame": "; collect() it first",
+        "builtins.list": "; for a list of dicts, use pa.Table.from_pylist(rows)",
+        "builtins.dict": "; for a dict of columns, use pa.table(columns), and for one event live().push(row)",
+    }.get(kind, "")
+    raise InputError(f"a definition runs on pyarrow, pandas and polars tables, not on a {type(table).__name__}{hint}")
+
+
+class _Arrow:
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.names = table.column_names
+        self.index: list[Any] = []
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def column(self, name: str) -> Any:
+        return self._table.column(name)
+
+    def take(self, rows: Any) -> Frame:
+        return _Arrow(self._table.take(rows))
+
+    def arrow(self) -> Any:
+        return self._table
+
+    def like(self, table: Any) -> Any:
+        return table
+
+    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        table = self._table
+        for name, (_, array) in answers.items():
+            table = table.append_column(name, array)
+        return table
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import pyarrow as pa
+
+        keys = [self._table.column(name).take(pa.array(rows)) for name in names]
+        fields = [self._table.schema.field(name) for name in names]
+        fields += [pa.field(name, array.type) for name, (_, array) in answers.items()]
+        return pa.table([*keys, *(array for _, array in answers.values())], schema=pa.schema(fields))
+
+
+class _Polars:
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.names = table.columns
+        self.index: list[Any] = []
+
+    def __len__(self) -> int:
+        return int(self._table.height)
+
+    def column(self, name: str) -> Any:
+        return self._table.get_column(name)
+
+    def take(self, rows: Any) -> Frame:
+        return _Polars(self._table[rows])
+
+    def arrow(self) -> Any:
+        return self._table.to_arrow()
+
+    def like(self, table: Any) -> Any:
+        import polars as pl
+
+        return pl.from_arrow(table)
+
+    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import polars as pl
+
+        return self._table.with_columns([pl.Series(name, array) for name, (_, array) in answers.items()])
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import polars as pl
+
+        keys = [self._table.get_column(name)[rows] for name in names]
+        return pl.DataFrame([*keys, *(pl.Series(name, array) for name, (_, array) in answers.items())])
+
+
+class _Pandas:
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.names = list(table.columns)
+        self.index = list(table.index.names)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def column(self, name: str) -> Any:
+        return self._table[name]
+
+    def take(self, rows: Any) -> Frame:
+        return _Pandas(self._table.iloc[rows])
+
+    def arrow(self) -> Any:
+        import pyarrow as pa
+
+        try:
+            arrays = [pa.array(self._table.iloc[:, i], from_pandas=True) for i in range(self._table.shape[1])]
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(f"a column holds values of several kinds, which Arrow cannot hold: {error}") from error
+        return pa.table([_whole(array) for array in arrays], [str(name) for name in self.names])
+
+    def like(self, table: Any) -> Any:
+        import pandas as pd
+
+        width = len(self.names)
+        columns = [self._as_pandas(i if i < width else None, column) for i, column in enumerate(table.columns)]
+        frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(table)))
+        frame.columns = pd.Index([*self.names, *table.column_names[width:]])
+        return frame
+
+    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import pandas as pd
+
+        places = {name: i for i, name in enumerate(self.names)}
+        new = pd.DataFrame(
+            {name: self._as_pandas(places.get(like), array) for name, (like, array) in answers.items()},
+            index=self._table.index,
+        )
+        names = self._table.columns
+        if isinstance(names, pd.MultiIndex):
+            new.columns = pd.MultiIndex.from_tuples([(name, *[""] * (names.nlevels - 1)) for name in answers])
+        joined = pd.concat([self._table, new], axis=1)
+        joined.columns.names = names.names
+        joined.attrs = dict(self._table.attrs)
+        return joined
+
+    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+        import pandas as pd
+
+        places = {name: i for i, name in enumerate(self.names)}
+        columns = {name: self._table[name].iloc[rows].array for name in names}
+        columns |= {name: self._as_pandas(places.get(like), array) for name, (like, array) in answers.items()}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
+
+    def _as_pandas(self, like: int | None, array: Any) -> Any:
+        """An Arrow array as pandas has it: in the kind of the column at this place, integers with holes nullable."""
+        import pandas as pd
+        from pyarrow.types import is_temporal
+
+        dtype = self._table.dtypes.iloc[like] if like is not None else np.dtype(np.int64)
+        array = _whole(array)
+        if isinstance(dtype, pd.ArrowDtype):
+            return pd.array(array, dtype=pd.ArrowDtype(array.type))
+        if str(array.type).startswith("struct") and holds(array.type, is_temporal):
+            # whose times Arrow would give as bare integers where they are nanoseconds
+            return np.array([*array.to_pylist(), None], object)[:-1]
+        nullable = not isinstance(dtype, np.dtype) and not hasattr(dtype, "storage")
+        holes = array.null_count and str(array.type).startswith(("int", "uint", "bool"))
+        kinds = dict(nullables()) if nullable or holes else {}
+        return array.to_pandas(types_mapper=kinds.get).array
+
+
+def _whole(array: Any) -> Any:
+    return array.combine_chunks() if hasattr(array, "combine_chunks") and hasattr(array, "num_chunks") else array

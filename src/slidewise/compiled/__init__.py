@@ -1,0 +1,31 @@
+"""The paper's algorithms in compiled form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slidewise.operators.operator import Operator
+from slidewise.swag.interface import Swag
+
+if TYPE_CHECKING:
+    pass
+
+
+def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None) -> Any:
+    """An algorithm of the paper, compiled for an operator over numbers of a type.
+
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, `Fiba` with a `min_arity`, or, for
+    a median or quantile, `OrderStatistics`.
+
+    Single steps do what the interpreted class does, with the same pointers and partials; loops over whole arrays run
+    without Python in between: `insert_many`, `rounds` and `fill_and_drain`.
+
+    >>> import numpy as np, slidewise as sw
+    >>> w = sw.compiled(sw.DabaLite, sw.max, "float64")
+    >>> w.insert_many(np.array([4.0, 5.0, 3.0]))
+    >>> w.rounds(np.array([4.0, 0.0, 4.0, 4.0]))
+    array([5., 4., 4., 4.])
+    """
+    from slidewise.compiled.build import compiled as compile_window
+
+    return compile_window(algorithm, operator, dtype, min_arity)

@@ -1,0 +1,137 @@
+"""`compiled`: the paper's algorithms in compiled form, for operators whose state is a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from slidewise.compiled.fiba import CompiledFiba
+from slidewise.compiled.fiba_source import fiba_source
+from slidewise.compiled.inputs import read_dtype
+from slidewise.compiled.order_statistics import CompiledOrder
+from slidewise.compiled.source import STEPS, Steps, compiled_source
+from slidewise.compiled.window import WINDOWS, Compiled, Program
+from slidewise.errors import InputError, SlidewiseError, UnsuitableOperatorError
+from slidewise.kernels.codegen.kernel import reason
+from slidewise.kernels.codegen.layouts import Layout, builtin_layout
+from slidewise.kernels.compiler.cache import load_source
+from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.functions import Kept, compiled_function
+from slidewise.operators.operator import Operator
+from slidewise.swag import Fiba, OrderStatistics, Swag
+
+
+def compiled(
+    algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None
+) -> Compiled | CompiledOrder:
+    """An algorithm of the paper compiled for one operator and type: an empty window with native loops.
+
+    The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, `Fiba`, which has a `min_arity`, or
+    `OrderStatistics` for a quantile.
+    The type is float64, int64 or bool, and a tuple of these for an operator of several inputs. A function is compiled
+    at its first call in a process, in about half a second, those of Fiba in some seconds; those of built-in operators
+    are kept on disk.
+
+    >>> import slidewise as sw
+    >>> w = compiled(sw.DabaLite, sw.max, "int64")
+    >>> for e in [4, 5, 3]:
+    ...     w.insert(e)
+    >>> w.evict(); w.evict()
+    >>> w.query()
+    3
+    >>> w.rounds([7, 2]).tolist()
+    [7, 2]
+    """
+    if not isinstance(operator, Operator):
+        raise SlidewiseError(f"compiled takes an operator, such as sw.max, not {operator!r}")
+    if not isinstance(algorithm, type) or not issubclass(algorithm, Swag) or algorithm.__name__ not in _FORMS:
+        name = getattr(algorithm, "__name__", repr(algorithm))
+        raise UnsuitableOperatorError(f"{name} has no compiled form; compile one of {', '.join(_FORMS)}")
+    if algorithm is not Fiba and min_arity is not None:
+        raise SlidewiseError(f"{algorithm.__name__} has no min_arity; Fiba has")
+    dtypes = tuple(map(read_dtype, dtype if isinstance(dtype, (tuple, list)) else (dtype,)))
+    fewest, most = operator.arity()
+    if not max(fewest, 1) <= len(dtypes) <= most:
+        raise InputError(f"{operator.name} takes ({', '.join(operator.inputs)}), but got {len(dtypes)} type(s)")
+    if algorithm is OrderStatistics:
+        return CompiledOrder(operator, dtypes[0])
+    if algorithm is Fiba:
+        arity = Fiba(operator, 4 if min_arity is None else min_arity).min_arity
+        return CompiledFiba(operator, dtypes, _program(f"Fiba{arity}", operator, dtypes), arity)
+    return WINDOWS[algorithm.__name__](operator, dtypes, _program(algorithm.__name__, operator, dtypes))
+
+
+_FORMS = (*STEPS, "Fiba", "OrderStatistics")
+_PROGRAMS: Kept[Program] = Kept()
+
+
+def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
+    """An algorithm's steps, and the text of its functions."""
+    if algorithm.startswith("Fiba"):
+        return Steps((), (), (), (), ""), fiba_source(layout, inputs, int(algorithm.removeprefix("Fiba")))
+    return STEPS[algorithm], compiled_source(STEPS[algorithm], layout, inputs)
+
+
+def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
+    layout = builtin_layout(operator.name, dtypes) if operator.builtin else None
+    if layout is not None:
+        return _PROGRAMS.found(
+            (algorithm, operator.name, dtypes), lambda: _builtin(algorithm, operator, dtypes, layout)
+        )
+    functions = tuple(fingerprint(function) for function in (operator.lift, operator.combine, operator.lower))
+    return _PROGRAMS.found((algorithm, functions, dtypes), lambda: _users(algorithm, operator, functions, dtypes))
+
+
+def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout: Layout) -> Program:
+    kinds = tuple("f" if dtype == "float64" else "i" for dtype in dtypes)
+    steps, source = _source(algorithm, layout, len(dtypes))
+    text = "\n".join(
+        [
+            "from numba import uint64",
+            "from slidewise.kernels.compiler.jit import njit",
+            "from slidewise.kernels.codegen.forms import forms",
+            f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
+            "jit = njit(cache=True, nogil=True, error_model='numpy')",
+            "inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True)",
+            source,
+        ]
+    )
+    module = load_source(f"{algorithm}_{operator.name}_{'_'.join(dtypes)}", text)
+    return Program(steps, layout, vars(module))
+
+
+def _users(algorithm: str, operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Program:
+    import numba
+
+    from slidewise.kernels.codegen.inference import infer
+
+    try:
+        lift, combine, lower = map(compiled_function, functions)
+        inferred = infer(lift, combine, lower, dtypes)
+        if inferred.layout.array:
+            raise TypeError("its state is an array")
+    except Exception as error:
+        raise UnsuitableOperatorError(
+            f"operator {operator.name!r} cannot be compiled for {', '.join(dtypes)}: {reason(error)}; what can be is "
+            f"an operator of one's own whose state is a number, a bool or a tuple of these, and {_built_in(dtypes)}"
+        ) from error
+    namespace: dict[str, Any] = {
+        "jit": numba.njit(nogil=True),
+        "inlined": numba.njit(nogil=True, forceinline=True),
+        "uint64": numba.uint64,
+        "lift": inferred.lift,
+        "combine": inferred.combine,
+        "lower": inferred.lower,
+    }
+    steps, text = _source(algorithm, inferred.layout, len(dtypes))
+    exec(compile(text, f"<{algorithm} of {operator.name}>", "exec"), namespace)
+    return Program(steps, inferred.layout, namespace)
+
+
+def _built_in(dtypes: tuple[str, ...]) -> str:
+    """The built-in operators that have a compiled form for these types."""
+    from slidewise import operators
+
+    known = [operator for operator in vars(operators).values() if isinstance(operator, Operator)]
+    fitting = {o.name for o in known if o.arity()[0] == len(dtypes) and builtin_layout(o.name, dtypes) is not None}
+    return ", ".join(sorted(fitting)) or "no built-in one"

@@ -1,0 +1,218 @@
+"""`OrderStatistics` compiled for numbers: the window's values in a ring and in a tree, and loops over whole arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.compiled.inputs import read_column, read_number
+from slidewise.errors import EmptyWindowError, InputError
+from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.order import order_tree as trees
+from slidewise.kernels.order.quantiles import METHODS, gap_of, place_of
+from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import COMPUTED, exact_quantile
+
+SMALLEST = 8
+START, STOP, NANS = range(3)
+
+
+@jit
+def _insert(ring: Any, tree: Any, state: Any, value: Any) -> None:
+    value = value + 0  # -0.0 becomes 0.0
+    ring[state[STOP] & (len(ring) - 1)] = value
+    state[STOP] += 1
+    if value == value:
+        trees.add(tree, value)
+    else:
+        state[NANS] += 1
+
+
+@jit
+def _evict(ring: Any, tree: Any, state: Any) -> None:
+    value = ring[state[START] & (len(ring) - 1)]
+    state[START] += 1
+    if value == value:
+        trees.take_out(tree, value)
+    else:
+        state[NANS] -= 1
+
+
+@jit
+def _answer(tree: Any, n: Any, q: Any, method: Any, out: Any, i: Any) -> None:
+    """Write the quantile of n values, none of which is NaN."""
+    k, t = place_of(n, q, method)
+    a = trees.select(tree, k)
+    out[i] = a
+    if t > 0:
+        b = trees.select(tree, k + 1)
+        if b != a:
+            gap = gap_of(a, b)
+            if gap == np.inf:
+                out[i] = a * (1 - t) + b * t
+            else:
+                out[i] = a + gap * t if t < 0.5 else b - gap * (1 - t)
+
+
+@cached_jit
+def _query(tree: Any, state: Any, q: Any, method: Any, out: Any, i: Any) -> None:
+    if state[NANS]:
+        out[i] = np.nan
+    else:
+        _answer(tree, state[STOP] - state[START], q, method, out, i)
+
+
+@cached_jit
+def _insert_many(ring: Any, tree: Any, state: Any, values: Any) -> None:
+    for value in values:
+        _insert(ring, tree, state, value)
+
+
+@cached_jit
+def _evict_many(ring: Any, tree: Any, state: Any, k: Any) -> None:
+    for _ in range(k):
+        _evict(ring, tree, state)
+
+
+@cached_jit
+def _rounds(ring: Any, tree: Any, state: Any, values: Any, q: Any, method: Any, out: Any) -> None:
+    for i in range(len(values)):
+        _evict(ring, tree, state)
+        _insert(ring, tree, state, values[i])
+        _query(tree, state, q, method, out, i)
+
+
+class CompiledOrder:
+    """A window of numbers kept by `OrderStatistics`, compiled; made by `sw.compiled`.
+
+    `insert`, `evict`, `query`, `quantile`, `rank` and `select` do what the class does; `insert_many`, `evict_many` and
+    `rounds` are native loops. Steps are O(log n) in the worst case, but for those that double the arrays, or halve them
+    when the window has become four times smaller than they are, which copy it.
+    """
+
+    __slots__ = ("_interpolation", "_q", "_ring", "_state", "_tree", "dtype", "operator")
+
+    def __init__(self, operator: Operator, dtype: str) -> None:
+        asked = exact_quantile(operator)
+        if asked is None or dtype == "bool":
+            raise InputError(
+                f"OrderStatistics is compiled for median and quantile over float64 or int64, not {operator.name} over "
+                f"{dtype}"
+            )
+        self.operator, self.dtype = operator, dtype
+        self._q, self._interpolation = asked
+        self.clear()
+
+    def insert(self, e: Any) -> None:
+        """Put a row at the back."""
+        self.insert_many(np.array([read_number(e, self.dtype, self.operator.name)], self.dtype))
+
+    def evict(self) -> None:
+        """Drop the oldest row; an empty window raises EmptyWindowError and stays as it is."""
+        self.evict_many(1)
+
+    def query(self) -> Any:
+        """The operator's quantile; None of an empty window."""
+        return self.quantile(self._q)
+
+    def quantile(self, q: float) -> Any:
+        """Any quantile of the window, by the operator's interpolation."""
+        if not len(self):
+            return None
+        if self._state[NANS]:
+            return float("nan")
+        out = self._answers(1)
+        _query(self._tree, self._state, float(q), METHODS[self._interpolation], out, 0)
+        return out[0].item()
+
+    def rank(self, x: Any) -> int:
+        """How many values of the window lie below x."""
+        return int(trees.rank(self._tree, read_number(x, self.dtype, self.operator.name)))
+
+    def select(self, k: int) -> Any:
+        """The value of rank k, from 0 on, NaN left out."""
+        if not 0 <= k < self._tree[-1][trees.SIZE]:
+            raise IndexError(
+                f"the window has {self._tree[-1][trees.SIZE]} values that have an order, none of rank {k!r}"
+            )
+        return trees.select(self._tree, k)
+
+    def __len__(self) -> int:
+        return int(self._state[STOP] - self._state[START])
+
+    def clear(self) -> None:
+        """Drop every row."""
+        self._state = np.zeros(3, np.int64)
+        self._ring = np.empty(SMALLEST, self.dtype)
+        self._tree = trees.new_tree(trees.nodes_for(SMALLEST), self.dtype)
+
+    def insert_many(self, values: Any) -> None:
+        """Insert every row of an array."""
+        column = read_column(values, self.dtype, self.operator.name)
+        self._fit(len(self) + len(column))
+        _insert_many(self._ring, self._tree, self._state, column)
+
+    def evict_many(self, k: int) -> None:
+        """Drop the k oldest rows, all or none of them."""
+        if k > len(self):
+            raise EmptyWindowError(f"cannot evict {k} rows: the window holds {len(self)}; check len() first")
+        _evict_many(self._ring, self._tree, self._state, k)
+        if 4 * len(self) < len(self._ring) and len(self._ring) > SMALLEST:
+            self._fit(len(self), shrink=True)
+
+    def rounds(self, values: Any) -> Any:
+        """For every row evict, insert and query: the answers."""
+        column = read_column(values, self.dtype, self.operator.name)
+        if len(column) and not len(self):
+            raise EmptyWindowError("cannot evict: the window is empty; insert first, or check len()")
+        out = self._answers(len(column))
+        _rounds(self._ring, self._tree, self._state, column, self._q, METHODS[self._interpolation], out)
+        return out
+
+    def _answers(self, count: int) -> Any:
+        return np.empty(count, np.float64 if self._interpolation in COMPUTED else self.dtype)
+
+    def _rows(self) -> Any:
+        return self._ring[np.arange(self._state[START], self._state[STOP]) & (len(self._ring) - 1)]
+
+    def _fit(self, rows: int, shrink: bool = False) -> None:
+        """Make the arrays as large as so many rows need, with some to spare."""
+        if rows <= len(self._ring) and not shrink:
+            return
+        old = self._rows()
+        size = SMALLEST
+        while size < rows + (rows if shrink else 0):
+            size *= 2
+        self._state = np.zeros(3, np.int64)
+        self._ring = np.empty(size, self.dtype)
+        self._tree = trees.new_tree(trees.nodes_for(size), self.dtype)
+        _insert_many(self._ring, self._tree, self._state, old)
+
+    def _check(self, rows: Any = None) -> None:
+        """Verify the invariants: ring and tree hold the same, ranks are right, and nodes are neither full nor thin."""
+        mine = self._rows()
+        assert rows is None or np.array_equal(mine, np.asarray(rows, self.dtype), equal_nan=self.dtype == "float64")
+        ordered = np.sort(mine[mine == mine])
+        assert self._state[NANS] == len(mine) - len(ordered)
+        assert self._tree[-1][trees.SIZE] == len(ordered)
+        keys, counts, kids, widths, _, meta = self._tree
+
+        def walk(node: int, height: int) -> list[Any]:
+            width = int(widths[node])
+            assert node == meta[trees.ROOT] or trees.FEW <= width < trees.FULL
+            if not height:
+                return list(keys[node, :width].tolist())
+            found: list[Any] = []
+            for i in range(width):
+                part = walk(int(kids[node, i]), height - 1)
+                assert counts[node, i] == len(part)
+                assert keys[node, i] <= part[0]
+                assert not found or found[-1] <= keys[node, i]
+                found += part
+            return found
+
+        assert walk(int(meta[trees.ROOT]), int(meta[trees.HEIGHT])) == ordered.tolist()
+
+    def __repr__(self) -> str:
+        return f"<compiled OrderStatistics({self.operator!r}) of {len(self)} rows>"

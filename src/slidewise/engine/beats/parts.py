@@ -1,0 +1,193 @@
+"""What is kept of each slice: partial aggregates, each once whatever number of windows use it, or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from slidewise.columns.operator_types import readied
+from slidewise.columns.series import Column
+from slidewise.definition import Definition
+from slidewise.engine.answers import check_inputs
+from slidewise.engine.evaluate import as_numbers, several_over_bounds
+from slidewise.engine.table_rows import present
+from slidewise.errors import WindowError
+from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.passes.partials import Partials, partials
+from slidewise.kernels.passes.special import SPECIAL
+from slidewise.operators.aggregate import at_least
+from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
+from slidewise.windows import Beats, Duration, Window
+
+Array = Any
+
+
+class Source(Protocol):
+    """Rows: their columns, and the Arrow types of these."""
+
+    @property
+    def count(self) -> int: ...
+
+    def column(self, name: str) -> Column: ...
+
+    def kind_of(self, name: str) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """What slices keep for some aggregates: the states of an operator, or `by_rows` the arguments themselves."""
+
+    operator: Operator
+    columns: tuple[str, ...]
+    condition: str | None
+    by_rows: bool
+
+
+class Asked(NamedTuple):
+    """One aggregate: its name and operator, how many rows it needs, and the numbers of its part and its window."""
+
+    name: str
+    operator: Operator
+    least: int
+    part: int
+    window: int
+
+
+class Kept:
+    """A definition's aggregates, the parts that they need, and their windows, each once.
+
+    Exact quantiles need all rows. Where these are at hand for as long as a window lasts, `in_batch`, they also serve
+    operators that have a pass of their own over rows, which is faster than one over their states.
+    """
+
+    def __init__(self, definition: Definition, in_batch: bool) -> None:
+        self.definition = definition
+        self.parts: list[Part] = []
+        self.windows: list[Window] = []
+        self.asked: list[Asked] = []
+        for name, aggregate in definition.columns.items():
+            op, window = aggregate.operator, aggregate.window
+            assert window is not None
+            quantile = exact_quantile(op) is not None
+            by_rows = quantile or (in_batch and op.builtin and op.name in (*SPECIAL, "collect"))
+            part = Part(op, aggregate.columns, aggregate.condition, by_rows)
+            alike = [one for one in self.parts if quantile and exact_quantile(one.operator) is not None]
+            part = next((one for one in alike if replace(one, operator=op) == part), part)
+            plain = Window(last=window.last, closed=window.closed)
+            self.asked.append(
+                Asked(name, op, at_least(op, window), _place(self.parts, part), _place(self.windows, plain))
+            )
+
+    def beats(self, unit: int | None, floats: bool, arrow: Any = None) -> Beats:
+        """Where time is cut for times of this unit, in nanoseconds; None for numbers. A beat must be such a time."""
+        definition = self.definition
+        every, offset, on = definition.every, definition.offset, definition.on
+        assert every is not None
+        if isinstance(every, Duration) != (unit is not None):
+            kinds = ("numbers", "a number") if unit is None else ("times", "a duration, such as '1 minute'")
+            raise WindowError(f"on={on!r} holds {kinds[0]}, but every is {str(every)!r}; give it as {kinds[1]}")
+        for name, length in (("every", every), ("offset", offset)):
+            if isinstance(length, Duration):
+                step = 86_400 * 10**9 if str(arrow).startswith("date") else unit or 1
+                if length.ns % step:
+                    holds = "dates" if step > 10**9 else f"whole steps of {Duration(step)}"
+                    raise WindowError(
+                        f"{name}={str(length)!r} gives beats that on={on!r}, which holds {holds}, cannot hold; cast it "
+                        "to timestamps of a finer unit"
+                    )
+            elif length is not None and not floats and length != int(length):
+                raise WindowError(
+                    f"{name}={length!r} gives beats that on={on!r}, which holds whole numbers, cannot hold; cast it to "
+                    "float64"
+                )
+        return Beats(every, offset, self.windows, unit, floats)
+
+
+def _place(known: list[Any], one: Any) -> int:
+    if one not in known:
+        known.append(one)
+    return known.index(one)
+
+
+class Values:
+    """Rows of slices, where a part keeps these: how many each slice has, and their arguments, one array for each."""
+
+    def __init__(self, inputs: list[Array], counts: Array) -> None:
+        self.inputs = inputs
+        self.counts = counts
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def offsets(self) -> Array:
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
+
+    def taken(self, which: Any) -> Values:
+        """The rows of some slices: at some places, or those for which a mask or a slice says so."""
+        offsets = self.offsets
+        starts, counts = offsets[:-1][which], self.counts[which]
+        shift = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        at = np.arange(len(shift)) + shift
+        return Values([x[at] for x in self.inputs], counts)
+
+    def joined(self, later: Values) -> Values:
+        inputs = [_concatenated([a, b]) for a, b in zip(self.inputs, later.inputs, strict=True)]
+        return Values(inputs, np.concatenate([self.counts, later.counts]))
+
+    def folded(self, offsets: Array) -> Values:
+        """Runs of slices as one."""
+        return Values(self.inputs, np.diff(self.offsets[offsets]))
+
+    def several(self, ops: list[Operator], starts: Array, ends: Array, least: int) -> list[Answers]:
+        """The answers of operators over windows of slices."""
+        offsets = self.offsets
+        return several_over_bounds(ops, self.inputs, None, offsets[starts], offsets[ends], least, True)
+
+
+def _concatenated(parts: list[Array]) -> Array:
+    """One array; numbers of two kinds become objects, which keep what they are."""
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if len({part.dtype for part in parts}) > 1:
+        parts = [np.array([*part.tolist(), None], object)[:-1] for part in parts]
+    return np.concatenate(parts)
+
+
+Stored = Partials | Values
+
+
+class Arguments(NamedTuple):
+    """A part's arguments in rows: arrays, which rows count (None: all), and what answers need to get their types."""
+
+    inputs: list[Array]
+    valid: Array | None
+    columns: list[Column]
+    types: list[Any]
+
+
+def arguments(source: Source, part: Part, bring: Callable[[Array], Array]) -> Arguments:
+    """A part's arguments in a table's rows, checked, and brought into order."""
+    op, names = part.operator, part.columns
+    columns = [source.column(name) for name in names]
+    flag = None if part.condition is None else source.column(part.condition)
+    valid = present(columns, part.condition, flag)
+    types = [source.kind_of(name) for name in names]
+    columns = columns or [Column(np.zeros(source.count, np.int64), None, lambda x: x)]
+    check_inputs(op, names, columns, types)
+    given = readied(op, columns)
+    inputs = [bring(as_numbers(op, column).data) for column in given]
+    return Arguments(inputs, None if valid is None else bring(valid), given, types)
+
+
+def stored(part: Part, given: Arguments, offsets: Array) -> Stored:
+    """What a part keeps of slices: slice k has the rows from offsets[k] up to offsets[k + 1]."""
+    if not part.by_rows:
+        return partials(part.operator, given.inputs, given.valid, offsets)
+    if given.valid is None:
+        return Values(given.inputs, np.diff(offsets))
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(given.valid)])
+    return Values([x[given.valid] for x in given.inputs], np.diff(total[offsets]))

@@ -1,0 +1,181 @@
+"""Slices of many keys as arrays: made of sorted rows, joined with later ones, and asked for beats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slidewise.columns.results import BARE, as_arrow_array
+from slidewise.columns.series import Column, read
+from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.beats.parts import Arguments, Asked, Kept, Source, Stored, Values, arguments, stored
+from slidewise.errors import InputError, SlidewiseError
+from slidewise.kernels.bounds.beats import beat_bounds, beats_seen, held_at, slice_numbers
+from slidewise.kernels.codegen.kernel import Answers
+from slidewise.operators.quantiles import exact_quantile
+from slidewise.windows import Beats
+
+Array = Any
+
+
+class Due(NamedTuple):
+    """Beats that are due: the number of the key and of the beat, sorted by both."""
+
+    codes: Array
+    numbers: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def taken(self, which: Any) -> Due:
+        return Due(self.codes[which], self.numbers[which])
+
+
+class Slices:
+    """What is known of each slice, sorted by key and time: the number of its key, its own, and what parts keep."""
+
+    def __init__(self, codes: Array, numbers: Array, parts: list[Stored]) -> None:
+        self.codes = codes
+        self.numbers = numbers
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def taken(self, which: Any) -> Slices:
+        """Those at some places, or those for which a mask or a slice says so."""
+        return Slices(self.codes[which], self.numbers[which], [part.taken(which) for part in self.parts])
+
+    def joined(self, later: Slices) -> Slices:
+        """These and later ones; where both have a slice, the rows of these come first."""
+        if not len(self) or not len(later):
+            return later if len(later) else self
+        codes = np.concatenate([self.codes, later.codes])
+        numbers = np.concatenate([self.numbers, later.numbers])
+        parts: list[Any] = [a.joined(b) for a, b in zip(self.parts, later.parts, strict=True)]  # type: ignore[arg-type]
+        both = Slices(codes, numbers, parts)
+        if not _rises(codes, numbers):
+            both = both.taken(np.lexsort((numbers, codes)))
+        offsets = runs(both.codes, both.numbers)
+        if len(offsets) == len(both) + 1:
+            return both
+        first = offsets[:-1]
+        return Slices(both.codes[first], both.numbers[first], [part.folded(offsets) for part in both.parts])
+
+    def due(self, beats: Beats, after: Any = None, until: Any = None) -> Due:
+        """The beats at which windows hold any of these slices, after one and up to another: of all keys, or of each."""
+        first, last = held_at(beats, self.numbers)
+        if after is not None:
+            first = np.maximum(first, (after if np.ndim(after) == 0 else after[self.codes]) + 1)
+        if until is not None:
+            last = np.minimum(last, until if np.ndim(until) == 0 else until[self.codes])
+        return Due(*beats_seen(self.codes, first, last))
+
+    def needed(self, beats: Beats, after: Any) -> Array:
+        """Which slices windows hold after a beat: of all keys, or of each."""
+        last = held_at(beats, self.numbers)[1]
+        return last > (after if np.ndim(after) == 0 else after[self.codes])
+
+    def answers(self, kept: Kept, beats: Beats, due: Due, given: list[Arguments]) -> dict[str, Any]:
+        """Each aggregate's answers at these beats as an Arrow array, by name."""
+        found: dict[str, Any] = {}
+        bounds: dict[int, tuple[Array, Array]] = {}
+        for group in _together(kept):
+            one = group[0]
+            if one.window not in bounds:
+                bounds[one.window] = self._bounds(beats, due, one.window)
+            part = self.parts[one.part]
+            try:
+                if isinstance(part, Values):
+                    answered = part.several([each.operator for each in group], *bounds[one.window], one.least)
+                else:
+                    answered = [part.windows(*bounds[one.window], one.least)]
+                for each, answers in zip(group, answered, strict=True):
+                    found[each.name] = _typed(kept, each, given[each.part], answers)
+            except SlidewiseError as error:
+                raise type(error)(f"column {', '.join(repr(each.name) for each in group)}: {error}") from error
+        return {name: found[name] for name in kept.definition.columns}
+
+    def _bounds(self, beats: Beats, due: Due, window: int) -> tuple[Array, Array]:
+        low, high = beats.edges[window]
+        starts, ends = np.empty(len(due), np.int64), np.empty(len(due), np.int64)
+        beat_bounds(due.codes, due.numbers, self.codes, self.numbers, beats.per, low, high, starts, ends)
+        return starts, ends
+
+
+def _together(kept: Kept) -> list[list[Asked]]:
+    """Aggregates that are answered at once: exact quantiles over the same rows that need as many; others are alone."""
+    groups: dict[Any, list[Asked]] = {}
+    for one in kept.asked:
+        quantile = exact_quantile(one.operator) is not None
+        groups.setdefault((one.part, one.window, one.least) if quantile else one.name, []).append(one)
+    return list(groups.values())
+
+
+def _typed(kept: Kept, one: Asked, given: Arguments, answers: Answers) -> Any:
+    check_inputs(one.operator, kept.parts[one.part].columns, given.columns, given.types)
+    return typed(one.operator, given.columns, given.types, answers)
+
+
+def sliced(
+    kept: Kept, beats: Beats, source: Source, codes: Array, times: Array, bring: Callable[[Array], Array]
+) -> tuple[Slices, list[Arguments]]:
+    """The slices of rows, and their arguments. `codes` and `times` are sorted by both; `bring` sorts a column."""
+    numbers = slice_numbers(beats, times)
+    first, last = held_at(beats, numbers)
+    seen = first <= last  # windows shorter than a beat leave out the rows between them
+    if not seen.all():
+        codes, numbers = codes[seen], numbers[seen]
+    given = [
+        _named(kept, i, source, (lambda x: bring(x)[seen]) if not seen.all() else bring) for i in range(len(kept.parts))
+    ]
+    offsets = runs(codes, numbers)
+    parts = []
+    for i, (part, one) in enumerate(zip(kept.parts, given, strict=True)):
+        try:
+            parts.append(stored(part, one, offsets))
+        except SlidewiseError as error:
+            raise type(error)(f"column {_users(kept, i)}: {error}") from error
+    return Slices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), given
+
+
+def _named(kept: Kept, at: int, source: Source, bring: Callable[[Array], Array]) -> Arguments:
+    try:
+        return arguments(source, kept.parts[at], bring)
+    except SlidewiseError as error:
+        raise type(error)(f"column {_users(kept, at)}: {error}") from error
+
+
+def _users(kept: Kept, part: int) -> str:
+    """The names of the aggregates that need a part."""
+    return ", ".join(repr(one.name) for one in kept.asked if one.part == part)
+
+
+def runs(codes: Array, numbers: Array) -> Array:
+    """Where each slice begins among sorted rows or slices, and the end."""
+    if not len(codes):
+        return np.zeros(1, np.int64)
+    changes = np.ones(len(codes), np.bool_)
+    changes[1:] = (codes[1:] != codes[:-1]) | (numbers[1:] != numbers[:-1])
+    return np.append(np.flatnonzero(changes), len(codes))
+
+
+def _rises(codes: Array, numbers: Array) -> bool:
+    same = codes[1:] == codes[:-1]
+    return bool(((codes[1:] > codes[:-1]) | (same & (numbers[1:] >= numbers[:-1]))).all())
+
+
+def as_times(on: str, like: Column, ticks: Array) -> Any:
+    """Beats as an Arrow array of the time column's type, which must hold them."""
+    array = as_arrow_array({BARE: like.back(ticks)}, None)
+    if ticks.dtype == np.int64 and len(ticks):
+        found = read(array, repr(on)).data
+        if not np.array_equal(found, ticks):
+            wrong = int((found != ticks).argmax())
+            raise InputError(
+                f"a beat at {ticks[wrong]} does not fit into {array.type}, the type of on={on!r}; cast it to a wider "
+                "one"
+            )
+    return array

@@ -1,0 +1,141 @@
+"""Windows with a grain over the cells already there and the rows of a batch, for all keys of the batch at once.
+
+A cell goes through the kernels as one row does that stands at its newest place: rows of a cell leave together, so what
+is true of the newest is true of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.operator_types import readied
+from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.evaluate import as_numbers
+from slidewise.engine.joining import CannotJoinError
+from slidewise.engine.sliding import bounds_of, columns_of, joined_places
+from slidewise.engine.window_spec import Spec
+from slidewise.errors import OperatorFailedError, SlidewiseError
+from slidewise.kernels.bounds.grain import cells
+from slidewise.kernels.bounds.rows_and_times import Grouped
+from slidewise.kernels.passes.partials import Partials, partials
+from slidewise.operators.operator import Operator
+
+Array = Any
+
+
+class Cells:
+    """Cells of one spec as arrays: the newest place of each, and each member's partials."""
+
+    __slots__ = ("parts", "places")
+
+    def __init__(self, places: Array, parts: list[Partials]) -> None:
+        self.places = places
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Each cell's place, its number of rows, and its states as the interpreted operators know them."""
+        states = [part.as_objects().fields[0].tolist() for part in self.parts]
+        return zip(self.places.tolist(), self.parts[0].counts.tolist(), *states, strict=True)
+
+    def taken(self, which: Any) -> Cells:
+        return Cells(self.places[which], [part.taken(which) for part in self.parts])
+
+
+class Celled:
+    """One spec with a grain over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
+
+    `counts` says how many cells of each key are there already, and `old` are these, key by key. With `peers`, rows of
+    equal place see one another. `silent` rows of the batch are seen and not answered.
+    """
+
+    def __init__(
+        self,
+        batch: Any,
+        spec: Spec,
+        places: Array,
+        counts: Array,
+        old: Cells | None,
+        peers: bool,
+        silent: Array | None = None,
+    ) -> None:
+        self._spec = spec
+        self._columns, valid = columns_of(batch, spec)
+        self._types = [batch.kind_of(name) for name in spec.columns]
+        keys = max(len(counts), 1)
+        before = int(counts.sum())
+        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
+        self._grouped = Grouped(codes, keys)
+        self._back = Grouped(batch.codes, keys) if before else self._grouped
+        self._spots = self._grouped.bring(joined_places(None if old is None else old.places, places))
+        self.starts, self._ends = bounds_of(spec, self._spots, self._grouped.offsets, peers)
+        if silent is not None:  # they have empty windows
+            silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
+            self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
+        self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
+        self._parts = [self._partials(one.operator, valid, old) for one in spec.members]
+
+    def _partials(self, op: Operator, valid: Array | None, old: Cells | None) -> Partials:
+        """An operator's partials of all cells and rows, in the order of keys."""
+        check_inputs(op, self._spec.columns, self._columns, self._types)
+        found = fresh(op, [as_numbers(op, column).data for column in readied(op, self._columns)], valid)
+        if old is not None and len(old):
+            part = next(part for part in old.parts if part.op is op)
+            if part.dtypes != found.dtypes:
+                raise CannotJoinError
+            found = part.joined(found)
+        bring = self._grouped.bring
+        return replace(found, fields=[bring(field) for field in found.fields], counts=bring(found.counts))
+
+    def arrays(self) -> list[Any]:
+        """The answers of each member as an Arrow array, in the batch's order."""
+        starts, ends = self.starts[self._new], self._ends[self._new]
+        arrays = []
+        for one, part in zip(self._spec.members, self._parts, strict=True):
+            answers = part.windows(starts, ends, one.least).moved(self._back.take_back)
+            given = readied(one.operator, self._columns)
+            arrays.append(typed(one.operator, given, self._types, answers, one.name))
+        return arrays
+
+    def kept(self, waits: bool, last_only: bool = False) -> tuple[Array, Cells]:
+        """The cells that later windows may hold: where each key's begin and end, and all of them.
+
+        Rows of a key's newest place wait in a cell of their own if `waits`, since windows that are open on the right
+        may end there once more. `last_only` is for the last key's cells alone.
+        """
+        offsets, total, spec = self._grouped.offsets, len(self._spots), self._spec
+        sizes = np.diff(offsets)
+        if not total:
+            return np.zeros(len(sizes) + 1, np.int64), Cells(self._spots, self._parts)
+        keep = np.arange(total) >= np.repeat(self.starts[offsets[1:] - 1], sizes)
+        if last_only:
+            keep[: offsets[-2]] = False
+        spots = self._spots[keep]
+        keys = np.repeat(np.arange(len(sizes)), sizes)[keep]
+        at = cells(spots, spec.grain, spec.edge)
+        begins = np.ones(len(spots), np.bool_)
+        begins[1:] = (keys[1:] != keys[:-1]) | (at[1:] != at[:-1])
+        if waits:
+            newest = self._spots[offsets[1:] - 1][keys]
+            begins[1:] |= (spots[1:] == newest[1:]) & (spots[:-1] != newest[:-1])
+        firsts = np.append(np.flatnonzero(begins), len(spots))
+        parts = [part.taken(keep).folded(firsts) for part in self._parts]
+        found = Cells(spots[firsts[1:] - 1], parts).taken(parts[0].counts > 0)
+        owners = keys[firsts[:-1]][parts[0].counts > 0]
+        return np.searchsorted(owners, np.arange(len(sizes) + 1)), found
+
+
+def fresh(op: Operator, inputs: list[Array], valid: Array | None) -> Partials:
+    """A partial for each row; what an operator raises is said in its name."""
+    try:
+        return partials(op, inputs, valid)
+    except SlidewiseError:
+        raise
+    except Exception as error:
+        raise OperatorFailedError(f"operator {op.name!r} raised {error!r} on these rows") from error

@@ -1,0 +1,110 @@
+"""Rows already there and the rows of a batch as one array, where they are of one kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.columns.arrow_values import arrow_array, python_values
+from slidewise.columns.series import Column, read
+from slidewise.errors import InputError
+
+Array = Any
+
+if TYPE_CHECKING:
+    pass
+
+
+class CannotJoinError(Exception):
+    """The batch and the rows already there have no array in common; events go in one by one then."""
+
+
+def concatenated(parts: list[Array]) -> Array:
+    """One array of all; numbers of two kinds are floats where nothing is lost by that, and other kinds are objects."""
+    kinds = {part.dtype.kind for part in parts}
+    if kinds == {"i", "f"}:
+        parts = [as_floats(part) for part in parts]
+    elif len(kinds) > 1:
+        parts = [objects(part.tolist()) for part in parts]
+    return np.concatenate(parts)
+
+
+def as_floats(numbers: Array) -> Array:
+    """Integers as floats of the same value; those that no float holds cannot be joined with floats."""
+    if numbers.dtype.kind == "i" and len(numbers) and (numbers.max() > 2**53 or numbers.min() < -(2**53)):
+        raise CannotJoinError
+    return numbers.astype(np.float64, copy=False)
+
+
+def arrays_of(rows: list[Any], width: int = 0) -> list[Array]:
+    """Rows as arrays, one for each of their items; `width` is how many, where there may be no rows."""
+    columns: Any = zip(*rows, strict=True) if rows else [()] * width
+    return [_array(column) for column in columns]
+
+
+def _array(values: Any) -> Array:
+    kinds = {*map(type, values)}
+    if kinds == {float} or kinds == {bool}:
+        return np.array(values)
+    if kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+        return np.array(values, np.int64)
+    return objects(values)
+
+
+def objects(values: Any) -> Array:
+    """An array of these very objects."""
+    return np.array([*values, None], object)[:-1]
+
+
+def alike(old: Array | None, column: Column) -> tuple[Array | None, Column]:
+    """Arguments of rows already there and a column of the batch, brought to one kind: integers that meet floats become
+    floats, where nothing is lost by that."""
+    if old is None or column.unit is not None or {old.dtype.kind, column.data.dtype.kind} != {"i", "f"}:
+        return old, column
+    import pyarrow as pa
+
+    floats = replace(column, data=as_floats(column.data), restore=lambda answers: answers, arrow=pa.float64())
+    return as_floats(old), floats
+
+
+def joined(old: Array | None, column: Column) -> Array:
+    """Arguments of rows already there, and then a column of the batch, as one array."""
+    new = column.data
+    if old is None:
+        return new
+    if str(column.arrow) == "null":  # nothing but nulls in this batch: its answers have the type of earlier ones
+        raise CannotJoinError
+    if column.unit is not None and new.dtype != object:
+        return np.concatenate([_ticks(old.tolist(), column), new])
+    if new.dtype == object:
+        if old.dtype != object:
+            raise CannotJoinError
+        return np.concatenate([old, new])
+    if old.dtype.kind not in "ifb" or (old.dtype.kind == "b") != (new.dtype.kind == "b"):
+        raise CannotJoinError
+    return np.concatenate([old, new])
+
+
+def _ticks(old: list[Any], column: Column) -> Array:
+    import pyarrow as pa
+
+    try:
+        found = arrow_array(old, column.time_type)
+        if found.to_pylist() != old:
+            raise CannotJoinError
+        return read(found, "the rows before").data
+    except (pa.ArrowInvalid, pa.ArrowTypeError, InputError, OverflowError, UnicodeEncodeError) as error:
+        raise CannotJoinError from error
+
+
+def as_python(column: Column, data: Array) -> Array:
+    """Values of a column as an array whose `tolist` gives what `push` would have been given."""
+    if column.unit is None or data.dtype == object:
+        return data
+    import pyarrow as pa
+
+    kind = column.time_type
+    wide = pa.int32() if getattr(kind, "bit_width", 64) == 32 else pa.int64()
+    return objects(python_values(pa.array(data).cast(wide).cast(kind), "the column"))

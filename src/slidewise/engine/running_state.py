@@ -1,0 +1,99 @@
+"""Everything so far under one key: one state per operator, and no rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slidewise.engine.window_spec import Spec
+
+Row = tuple[Any, ...]
+
+
+def for_each(peers: list[Any], answers: list[Any]) -> list[list[Any]]:
+    """The same answers for each peer; lists are its own."""
+    return [[list(answer) if type(answer) is list else answer for answer in answers] for _ in peers]
+
+
+class RunningPane:
+    """Everything so far: one state per operator. Where the right end is open, rows of the newest place wait in another.
+
+    States are never changed, only replaced.
+    """
+
+    __slots__ = ("at", "before", "count", "gone", "late_count", "late_states", "spec", "states")
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.states: list[Any] = []
+        self.count = 0
+        self.late_states: list[Any] = []
+        self.late_count = 0
+        self.at: Any = None
+        self.before: tuple[Any, ...] = ()
+        self.gone = None
+
+    def push(self, place: Any, arguments: Row | None) -> list[Any]:
+        """Take in a row and answer; `undo` takes it back until the next push."""
+        self.begin()
+        return self.take(place, arguments)
+
+    def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
+        """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
+        self.begin()
+        if self.spec.numbered or self.spec.is_open:
+            return [self.take(place, arguments) for place, arguments in peers]
+        for _, arguments in peers:
+            self._add(arguments)
+        return for_each(peers, self._answers())
+
+    def begin(self) -> None:
+        """From here on `undo` takes back."""
+        self.before = self.states, self.count, self.late_states, self.late_count, self.at
+
+    def keep(self) -> None:
+        """What has come since `begin` stays."""
+
+    def take(self, place: Any, arguments: Row | None) -> list[Any]:
+        """Take in one more row after `begin`, and answer."""
+        spec = self.spec
+        if spec.is_open:
+            if self.late_count and self.at < place:
+                self.states = self._joined(self.states, self.late_states)
+                self.count += self.late_count
+                self.late_states, self.late_count = [], 0
+            self.at = place
+        else:
+            self._add(arguments)
+        answers = self._answers()
+        if spec.is_open and arguments is not None:
+            self.late_states = self._joined(self.late_states, self._lifted(arguments))
+            self.late_count += 1
+        return answers
+
+    def _add(self, arguments: Row | None) -> None:
+        if arguments is not None:
+            self.states = self._joined(self.states, self._lifted(arguments))
+            self.count += 1
+
+    def _lifted(self, arguments: Row) -> list[Any]:
+        return [one.operator.lift(*arguments) for one in self.spec.members]
+
+    def _joined(self, older: list[Any], newer: list[Any]) -> list[Any]:
+        if not older:
+            return newer
+        return [one.operator.combine(a, b) for one, a, b in zip(self.spec.members, older, newer, strict=True)]
+
+    def _answers(self) -> list[Any]:
+        states = self.states or [one.operator.identity for one in self.spec.members]
+        return [
+            one.operator.lower(state) if self.count >= one.least else None
+            for one, state in zip(self.spec.members, states, strict=True)
+        ]
+
+    def undo(self) -> None:
+        """Take the last push back."""
+        self.states, self.count, self.late_states, self.late_count, self.at = self.before
+
+    def held(self) -> int:
+        """How many rows there are: none, only states."""
+        return 0

@@ -1,0 +1,152 @@
+"""Windows that slide over rows already there and the rows of a batch, for all keys of the batch at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.operator_types import readied
+from slidewise.columns.series import Column
+from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.evaluate import as_numbers, several_over_bounds
+from slidewise.engine.joining import CannotJoinError, alike, as_floats, as_python, joined
+from slidewise.engine.table_rows import present
+from slidewise.engine.window_spec import Member, Spec
+from slidewise.errors import SnapshotError
+from slidewise.kernels.bounds.grain import grain_bounds
+from slidewise.kernels.bounds.rows_and_times import Grouped, time_bounds
+from slidewise.operators.quantiles import exact_quantile
+
+Array = Any
+
+
+def columns_of(batch: Any, spec: Spec) -> tuple[list[Column], Array | None]:
+    """The columns that a spec reads, and which rows count; one of zeros where it reads none."""
+    columns = [batch.column(name) for name in spec.columns]
+    flag = None if spec.condition is None else batch.column(spec.condition)
+    valid = present(columns, spec.condition, flag)
+    return columns or [Column(np.zeros(batch.count, np.int64), None, lambda x: x)], valid
+
+
+class Slid:
+    """One spec over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
+
+    `counts` says how many rows of each key are there already, and `old` are these rows' arrays, key by key: places, and
+    one for each argument. With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and
+    not answered.
+    """
+
+    def __init__(
+        self,
+        batch: Any,
+        spec: Spec,
+        places: Array,
+        counts: Array,
+        old: list[Array],
+        peers: bool,
+        silent: Array | None = None,
+    ) -> None:
+        self._spec = spec
+        columns, valid = columns_of(batch, spec)
+        pairs = [alike(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
+        self._old = [old for old, _ in pairs]
+        self._columns = [column for _, column in pairs]
+        self._types = [
+            batch.kind_of(name) if column is given else column.arrow
+            for name, column, given in zip(spec.columns, self._columns, columns, strict=False)
+        ]
+        keys = max(len(counts), 1)
+        before = int(counts.sum())
+        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
+        self._grouped = Grouped(codes, keys)
+        self._back = Grouped(batch.codes, keys) if before else self._grouped
+        self.spots = self._grouped.bring(joined_places(old[0] if before else None, places))
+        self.starts, self._ends = bounds_of(spec, self.spots, self._grouped.offsets, peers)
+        if silent is not None:  # they have empty windows
+            silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
+            self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
+        self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
+        self._seen = None
+        if valid is not None:
+            self._seen = self._grouped.bring(np.concatenate([np.ones(before, np.bool_), valid]) if before else valid)
+
+    def arrays(self) -> list[Any]:
+        """The answers of each member as an Arrow array, in the batch's order."""
+        spec, types = self._spec, self._types
+        starts, ends = self.starts[self._new], self._ends[self._new]
+        arrays = []
+        for members in _together(spec):
+            ops = [one.operator for one in members]
+            for op in ops:
+                check_inputs(op, spec.columns, self._columns, types)
+            given = readied(ops[0], self._columns)
+            inputs = self._brought([as_numbers(ops[0], column) for column in given])
+            found = several_over_bounds(ops, inputs, self._seen, starts, ends, members[0].least, True)
+            for one, answers in zip(members, found, strict=True):
+                arrays.append(typed(one.operator, given, types, answers.moved(self._back.take_back), one.name))
+        return arrays
+
+    def _brought(self, given: list[Column]) -> list[Array]:
+        """The arguments of all rows as the operator takes them, which may be bools as numbers."""
+        brought = []
+        for old, read, column in zip(self._old, self._columns, given, strict=True):
+            kept = old
+            if old is not None and old.dtype == read.data.dtype == np.bool_:
+                kept = old.astype(column.data.dtype)
+            brought.append(self._grouped.bring(joined(kept, column)))
+        return brought
+
+    def kept(self) -> tuple[list[int], list[Array]]:
+        """The rows that later windows may hold, from the start of each key's last window on: where each key's rows
+        begin and end, and the arrays."""
+        offsets, total = self._grouped.offsets, len(self.spots)
+        keep = np.zeros(total, np.bool_)
+        if total:
+            keep = np.arange(total) >= np.repeat(self.starts[offsets[1:] - 1], np.diff(offsets))
+            keep &= True if self._seen is None else self._seen
+        stops = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[offsets].tolist()
+        columns = zip(self._columns, self._brought(self._columns), strict=True)
+        return stops, [self.spots[keep], *(as_python(column, part[keep]) for column, part in columns)]
+
+    def kept_of_last(self) -> list[Array]:
+        """The same for the last key only."""
+        first, stop = int(self.starts[-1]), len(self.spots)
+        keep = slice(first, stop) if self._seen is None else np.flatnonzero(self._seen[first:stop]) + first
+        columns = zip(self._columns, self._brought(self._columns), strict=True)
+        return [self.spots[keep].copy(), *(as_python(column, part[keep].copy()) for column, part in columns)]
+
+
+def _together(spec: Spec) -> list[list[Member]]:
+    """Members that are answered at once: quantiles of the same values that need as many rows; others are alone."""
+    if exact_quantile(spec.members[0].operator) and len({one.least for one in spec.members}) == 1:
+        return [spec.members]
+    return [[one] for one in spec.members]
+
+
+def bounds_of(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
+    """The first row and the one past the last of every row's window; without `peers`, of what has arrived so far."""
+    starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
+    if spec.grain is not None:
+        backwards = grain_bounds(spots, offsets, spec.width, spec.grain, spec.edge, spec.is_open, starts, ends)
+    else:
+        whole = spots.dtype == np.int64
+        width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
+        edge = spec.edge or (whole and int(spec.width) != spec.width)
+        backwards = time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
+    if backwards >= 0:  # rows that come are sorted, so these were stored, and the bounds are not filled in
+        raise SnapshotError(f"rows that were kept for {spec.members[0].name!r} are not in order; start anew")
+    if not peers and not spec.is_open:
+        ends = np.arange(1, len(spots) + 1)
+    return starts, ends
+
+
+def joined_places(old: Array | None, new: Array) -> Array:
+    """The places of what is there already, and then those of a batch."""
+    if new.dtype == object or (
+        old is not None and (old.dtype == object or (old.dtype.kind, new.dtype.kind) == ("f", "i"))
+    ):
+        raise CannotJoinError
+    if old is None:
+        return new
+    return np.concatenate([old if old.dtype == new.dtype else as_floats(old), new])

@@ -1,0 +1,184 @@
+"""Rows brought into order once: by key, then by time, and rows of equal time by what the definition says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.arrow_values import pandas_array
+from slidewise.columns.series import Column, kind_of, read
+from slidewise.errors import InputError
+from slidewise.kernels.bounds.rows_and_times import Grouped
+from slidewise.kernels.compiler.jit import cached_jit
+
+Array = Any
+
+
+class Arranged:
+    """Where each row of the input stands among the sorted ones, and where each key's rows begin and end."""
+
+    def __init__(self, offsets: Array, places: Array | None) -> None:
+        self.offsets = offsets
+        self.places = places  # None: the rows stand as they came
+
+    def bring(self, x: Array) -> Array:
+        """The values in the sorted order."""
+        return x if self.places is None else Grouped.bring(self, x)  # type: ignore[arg-type]
+
+    def take_back(self, x: Array) -> Array:
+        """The values in the order of the input."""
+        return x if self.places is None else Grouped.take_back(self, x)  # type: ignore[arg-type]
+
+    def moved(self, order: Array) -> Arranged:
+        """The same with the sorted row order[i] put at place i."""
+        to = np.empty(len(order), order.dtype)
+        to[order] = np.arange(len(order), dtype=order.dtype)
+        return Arranged(self.offsets, to if self.places is None else to[self.places])
+
+
+def arrange(codes: Array | None, groups: int, times: Array | None, count: int) -> Arranged:
+    """Rows by key and time; rows of equal key and time stay in the order they came."""
+    if codes is None:
+        arranged = Arranged(np.array([0, count]), None)
+    else:
+        grouped = Grouped(codes, groups)
+        arranged = Arranged(grouped.offsets, grouped.places)
+    if times is None or is_sorted(arranged.bring(times), arranged.offsets):
+        return arranged
+    order = np.argsort(times, kind="stable")
+    if codes is None:
+        return arranged.moved(order)
+    places = np.empty(count, np.int64)
+    places[order] = Grouped(codes[order], groups).places
+    return Arranged(arranged.offsets, places)
+
+
+@cached_jit
+def is_sorted(times: Any, offsets: Any) -> Any:
+    """Whether times never run backwards within a key."""
+    for k in range(len(offsets) - 1):
+        for i in range(offsets[k] + 1, offsets[k + 1]):
+            if times[i] < times[i - 1]:
+                return False
+    return True
+
+
+@cached_jit
+def mark_peers(times: Any, offsets: Any, group: Any) -> Any:
+    """Number the groups of rows with equal key and time; how many rows share theirs with another row."""
+    number = -1
+    shared = 0
+    for k in range(len(offsets) - 1):
+        for i in range(offsets[k], offsets[k + 1]):
+            if i == offsets[k] or times[i] != times[i - 1]:
+                number += 1
+            else:
+                shared += 1
+            group[i] = number
+    return shared
+
+
+def order_peers(arranged: Arranged, times: Array, columns: Sequence[tuple[str, Column]]) -> Arranged:
+    """Rows of equal key and time ordered by these columns, the first counting most: nulls first, NaN last.
+
+    Only rows that have peers are looked at, which are few as a rule.
+    """
+    group = np.empty(len(times), np.int64)
+    if not mark_peers(times, arranged.offsets, group):
+        return arranged
+    alone = np.bincount(group)[group] == 1
+    rows = np.flatnonzero(~alone)
+    keys: list[Array] = [group[rows]]
+    for name, column in columns:
+        keys += _ranks(name, column, arranged, rows)
+    order = np.arange(len(times))
+    order[rows] = rows[np.lexsort(keys[::-1])]
+    return arranged.moved(order)
+
+
+def _ranks(name: str, column: Column, arranged: Arranged, rows: Array) -> list[Array]:
+    """The sorted rows' values as arrays that NumPy orders: whether there is one, and which."""
+    data = arranged.bring(column.data)[rows]
+    valid = None if column.valid is None else arranged.bring(column.valid)[rows]
+    if data.dtype == object:
+        data = _rank_objects(name, data)
+    if valid is None:
+        return [data]
+    return [valid, np.where(valid, data, data.dtype.type(0))]
+
+
+def _rank_objects(name: str, data: Array) -> Array:
+    try:
+        different = sorted({value for value in data.tolist() if value is not None})
+    except TypeError as error:
+        found = type(next(value for value in data.tolist() if value is not None)).__name__
+        raise InputError(
+            f"rows of equal time are ordered by {name!r}, whose values ({found}) have no order; give the definition "
+            "time windows only, or times that differ"
+        ) from error
+    rank = {value: i for i, value in enumerate(different)}
+    return np.array([rank.get(value, 0) for value in data.tolist()], np.int64)
+
+
+def key_codes(series: Sequence[tuple[str, Any]]) -> tuple[Array | None, int]:
+    """A small number for each different key, a null being a value like others; None where there are no key columns."""
+    return together(_codes(name, one) for name, one in series)
+
+
+def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
+    """A number for each row from those of several columns, the first counting most, and a bound on them; None for none.
+
+    Each column comes with a bound on its numbers.
+    """
+    codes: Array | None = None
+    groups = 1
+    for more, count in columns:
+        if codes is None:
+            codes, groups = more, count
+            continue
+        codes = codes * count + more
+        groups *= count
+        if groups > 2 * len(codes) + 1_000:
+            different, codes = np.unique(codes, return_inverse=True)
+            groups = len(different)
+    return codes, groups
+
+
+def _codes(name: str, series: Any) -> tuple[Array, int]:
+    import pyarrow as pa
+
+    from slidewise.kernels.passes.special import encode
+
+    try:
+        keys = as_arrow(series)
+        if pa.types.is_dictionary(keys.type):
+            keys = keys.dictionary_decode()
+        plain = any(test(keys.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean))
+        if not plain or keys.type == pa.uint64():
+            coded = keys.dictionary_encode(null_encoding="encode")
+            return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(len(coded.dictionary), 1)
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(f"the key {name!r} has the type {keys.type}, which has no groups; make it text") from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, which Python can group
+        pass
+    column = read(series, f"the key {name!r}")
+    codes, groups = encode(column.data, column.valid)
+    return codes, max(groups, 1)
+
+
+def as_arrow(series: Any) -> Any:
+    """A series as one Arrow array."""
+    import pyarrow as pa
+
+    kind = kind_of(series)
+    if kind == "pandas":
+        series = pandas_array(series)
+    elif kind == "polars":
+        series = series.to_arrow()
+    elif kind == "numpy":
+        series = pa.array(series)
+    if isinstance(series, pa.ChunkedArray):
+        series = series.combine_chunks()
+    return series

@@ -1,0 +1,246 @@
+"""A definition over a whole table: read what it needs, sort once, find each window once, run the kernels, put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.frames import Frame
+from slidewise.columns.operator_types import readied
+from slidewise.columns.series import Column, read
+from slidewise.definition import Definition, order_matters
+from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.evaluate import (
+    all_valid,
+    as_numbers,
+    find_bounds,
+    never_raises,
+    over_bounds,
+    plain_rows,
+    several_over_bounds,
+)
+from slidewise.engine.sorting import Arranged, arrange, as_arrow, key_codes, order_peers
+from slidewise.errors import InputError, WindowError
+from slidewise.kernels.bounds.rows_and_times import row_bounds
+from slidewise.kernels.codegen.kernel import Answers
+from slidewise.operators.aggregate import Aggregate, at_least
+from slidewise.operators.quantiles import exact_quantile
+from slidewise.windows import Duration, Window
+
+Array = Any
+
+
+class Rows:
+    """A table's rows in the definition's order, with what several aggregates share: columns and bounds, each once."""
+
+    def __init__(self, definition: Definition, frame: Frame) -> None:
+        self._definition = definition
+        self._frame = frame
+        self._count = len(frame)
+        self._columns: dict[str, Column] = {}
+        self._sorted: dict[str, Array] = {}
+        self._bounds: dict[Any, tuple[Array, Array]] = {}
+        self._ready: dict[Aggregate, Answers] = {}
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self._count
+
+    def column(self, name: str) -> Column:
+        """A column of the table, in the table's order."""
+        if name not in self._columns:
+            self._columns[name] = read(self._frame.column(name), repr(name))
+        return self._columns[name]
+
+    def kind_of(self, name: str) -> Any:
+        """A column's Arrow type."""
+        return arrow_type(self._frame.column(name), self._columns.get(name))
+
+    @cached_property
+    def times(self) -> Column | None:
+        """The time column, checked."""
+        on = self._definition.on
+        if on is None:
+            return None
+        return time_column(on, self.column(on))
+
+    @cached_property
+    def arranged(self) -> Arranged:
+        """The rows sorted by key and time, and equal times where the order of rows matters."""
+        definition = self._definition
+        codes, groups = key_codes([(name, self._frame.column(name)) for name in definition.by])
+        times = self.times
+        arranged = arrange(codes, groups, None if times is None else times.data, self._count)
+        if times is None or not self._count or not any(map(order_matters, definition.columns.values())):
+            return arranged
+        columns = [(name, self.column(name)) for name in definition.ordering]
+        return order_peers(arranged, arranged.bring(times.data), columns)
+
+    def bounds(self, window: Window) -> tuple[Array, Array]:
+        """The first row and the one past the last of every sorted row's window."""
+        key = (window.rows, window.last, window.closed, window.grain)
+        if key not in self._bounds:
+            self._bounds[key] = self._find_bounds(window)
+        return self._bounds[key]
+
+    def _find_bounds(self, window: Window) -> tuple[Array, Array]:
+        index = np.int32 if self._count < 2**31 - 1 else np.int64
+        starts, ends = np.empty(self._count, index), np.empty(self._count, index)
+        if not self._count:
+            return starts, ends
+        left = window.closed in ("left", "neither")
+        offsets = self.arranged.offsets
+        if window.rows is not None or self.times is None:
+            row_bounds(offsets, window.rows or max(self._count, 1), left, starts, ends)
+            return starts, ends
+        self._check_length(window)
+        find_bounds(window, self.times, self.arranged, offsets, starts, ends)
+        return starts, ends
+
+    def _check_length(self, window: Window) -> None:
+        assert self.times is not None
+        on = self._definition.on
+        if self.times.unit is None and isinstance(window.last, Duration):
+            raise WindowError(f"on={on!r} holds numbers, but the window lasts {window.last}; give it as a number")
+        if self.times.unit is not None and not isinstance(window.last, Duration | None):
+            raise WindowError(
+                f"on={on!r} holds timestamps, but the window is the number {window.last!r}; write it as "
+                "'10 minutes', say"
+            )
+
+    def answer(self, aggregate: Aggregate) -> Any:
+        """An aggregate's answers as an Arrow array, in the table's order."""
+        op, window = aggregate.operator, aggregate.window
+        assert window is not None
+        names = aggregate.columns
+        columns = [self.column(name) for name in names] or [Column(np.zeros(self._count, np.int64), None, lambda x: x)]
+        check_inputs(op, names, columns, self._types(names))
+        valid = self._present(aggregate, columns)
+        given = readied(op, columns)
+        inputs = [
+            self._bring(f"{op.name == 'collect'} {name}", column)
+            for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
+        ]
+        least = at_least(op, window)
+        plain = valid is None and window.closed == "right" and (window.rows is not None or self.times is None)
+        alike = self._quantiles(aggregate)
+        if len(alike) > 1:
+            if aggregate not in self._ready:
+                ops = [one.operator for one in alike]
+                found = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
+                self._ready |= dict(zip(alike, found, strict=True))
+            answers = self._ready[aggregate]
+        elif plain and self._count and (least <= 1 or never_raises(op)):
+            n = min(window.rows or self._count, self._count)
+            answers = plain_rows(op, inputs, n, self.arranged.offsets)
+            if least > 1:
+                enough = self._number_in_key() >= least
+                answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
+        else:
+            starts, ends = self.bounds(window)
+            answers = over_bounds(op, inputs, valid, starts, ends, least, window.closed in ("left", "neither"))
+        back = self.arranged.take_back
+        answers = answers.moved(back)
+        return typed(op, given, self._types(names), answers)
+
+    def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
+        """The exact quantiles over the same rows as this one, which are answered together with it."""
+        if exact_quantile(aggregate.operator) is None:
+            return []
+        others = [one for one in self._definition.columns.values() if exact_quantile(one.operator) is not None]
+        return list(dict.fromkeys(one for one in others if replace(one, operator=aggregate.operator) == aggregate))
+
+    def _number_in_key(self) -> Array:
+        """The number of each sorted row in its key, from 1 on."""
+        offsets = self.arranged.offsets
+        return np.arange(1, self._count + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+
+    def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
+        flag = None if aggregate.condition is None else self.column(aggregate.condition)
+        valid = present(columns, aggregate.condition, flag)
+        return None if valid is None else self.arranged.bring(valid)
+
+    def _bring(self, what: str, column: Column) -> Array:
+        key = f"{what} {column.data.dtype}"
+        if key not in self._sorted:
+            self._sorted[key] = self.arranged.bring(column.data)
+        return self._sorted[key]
+
+    def _types(self, names: tuple[str, ...]) -> list[Any]:
+        return [self.kind_of(name) for name in names]
+
+
+def time_column(on: str, times: Column) -> Column:
+    """The time column, checked."""
+    if not len(times):
+        return times if not times.is_object else replace(times, data=np.zeros(0, np.int64))
+    if times.valid is not None:
+        null = ~times.valid
+        raise InputError(
+            f"the time {on!r} is null in {null.sum()} of {len(null)} rows, first in row {null.argmax()}; "
+            "fill these in or leave them out"
+        )
+    if times.is_object or times.data.dtype == bool or _is_span(times):
+        kind = _kind(times)
+        read = (
+            f"; read it as times first: table[{on!r}].cast(pa.timestamp('us')) in pyarrow, "
+            f"pd.to_datetime(df[{on!r}], format='ISO8601') in pandas, pl.col({on!r}).str.to_datetime() in polars"
+        )
+        raise InputError(f"on={on!r} holds {kind}; it must hold timestamps, dates or numbers{read * (kind == 'text')}")
+    if times.data.dtype == np.float64 and not np.isfinite(times.data).all():
+        wrong = ~np.isfinite(times.data)
+        raise InputError(
+            f"the time {on!r} is {times.data[wrong.argmax()]} in row {wrong.argmax()} (and not finite in "
+            f"{wrong.sum()} rows in all); leave these rows out"
+        )
+    return times
+
+
+def _is_span(times: Column) -> bool:
+    """Whether a column holds durations or times of day, which are no moments."""
+    if times.unit is None:
+        return False
+    kind = times.arrow if times.arrow is not None else times.restore(times.data[:1]).dtype
+    return str(kind).startswith(("duration", "time32", "time64", "timedelta"))
+
+
+def present(columns: list[Column], condition: str | None, flag: Column | None) -> Array | None:
+    """Which rows count: no argument is null, and the condition holds; None means all."""
+    valid = all_valid(columns)
+    if flag is None:
+        return valid
+    if flag.data.dtype != bool and not (flag.is_object and (flag.valid is None or not flag.valid.any())):
+        raise InputError(
+            f"where({condition!r}) needs a boolean column, but {condition!r} holds {_kind(flag)}; compute one first"
+        )
+    data = flag.data.astype(np.bool_)
+    true = data if flag.valid is None else data & flag.valid
+    return true if valid is None else valid & true
+
+
+def arrow_type(series: Any, column: Column | None = None) -> Any:
+    """The Arrow type that a series has, or that it was, or would be, read as; null for objects of several kinds."""
+    import pyarrow as pa
+
+    kind = getattr(series, "type", None) or (None if column is None else column.arrow)
+    if kind is not None:
+        return kind
+    if column is None and str(getattr(series, "dtype", "")) == "object":
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+            return as_arrow(series).type
+    return as_arrow(series[:0]).type
+
+
+def _kind(column: Column) -> str:
+    if column.is_object:
+        found: Mapping[str, None] = dict.fromkeys(type(v).__name__ for v in column.data[:1_000] if v is not None)
+        return "text" if list(found) == ["str"] else " and ".join(found) or "nothing but nulls"
+    if column.unit is not None:
+        return "durations or times of day" if _is_span(column) else "times"
+    return str(column.data.dtype)

@@ -1,0 +1,191 @@
+"""What is the same for windows under every key: which columns and rows they see, and which operators run there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Mapping, Set
+from copy import copy
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from slidewise.choosing import choose
+from slidewise.definition import Definition
+from slidewise.errors import InputError
+from slidewise.operators.aggregate import at_least
+from slidewise.operators.answer_types import check_answer
+from slidewise.operators.operator import Operator
+from slidewise.operators.quantiles import exact_quantile
+from slidewise.operators.values.hashing import plain
+from slidewise.swag.interface import Swag
+from slidewise.swag.order_statistics import OrderStatistics
+from slidewise.windows import Duration, Window
+from slidewise.windows.grain import lowest
+
+PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
+
+
+def plainly(value: Any) -> Any:
+    """A value as windows keep it: no NumPy scalars, None for pandas' NA and NaT, and moments with a zone in UTC.
+
+    Within one zone Python compares what clocks show, which at their change in autumn is not the order of time.
+    """
+    if type(value) in PLAIN:
+        return value
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    value = _in_nanoseconds(value) if getattr(value, "dtype", None) is not None else value
+    value = plain(value)
+    if isinstance(value, datetime) and value.tzinfo is not None and value.tzinfo is not UTC:
+        return value.astimezone(UTC)
+    return value
+
+
+def without_nan(value: Any, name: str, others: Container[str]) -> Any:
+    """A column's value; None for NaN in one of these columns, which hold no numbers."""
+    return None if type(value) is float and value != value and name in others else value
+
+
+def _in_nanoseconds(value: Any) -> Any:
+    """NumPy's times that are finer than microseconds as those of pandas, which are as fine; others as they are."""
+    kind = value.dtype.kind
+    if kind not in ("m", "M") or value.astype(f"{kind}8[us]") == value or value != value:
+        return value
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise InputError(f"{value!r} is finer than microseconds, where Python's times end; install pandas") from error
+    found = pd.Timestamp(value) if kind == "M" else pd.Timedelta(value)
+    if found.to_numpy() != value:
+        raise InputError(f"{value!r} is finer than nanoseconds, where times end here; round it")
+    return found
+
+
+class Member(NamedTuple):
+    """One aggregate of a spec: its operator, the algorithm that keeps its window, and how many rows it needs."""
+
+    name: str
+    operator: Operator
+    algorithm: type[Swag] | None
+    least: int
+
+
+class Spec:
+    """Aggregates that see the same rows: the same columns, condition and window.
+
+    Every row has a place, its time or its number in its key, and leaves when that is too old.
+    """
+
+    __slots__ = (
+        *("column", "columns", "condition", "declared", "edge", "enough", "grain", "is_open", "members"),
+        *("numbered", "others", "running", "sharing", "whole", "width"),
+    )
+
+    def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
+        self.columns = columns
+        self.column = columns[0] if len(columns) == 1 else None
+        self.condition = condition
+        self.members: list[Member] = []
+        self.declared = False  # whether an operator declares the type of its answers
+        self.others: Set[str] = frozenset()  # columns that hold no numbers, so that NaN is null in them
+        self.enough = 0  # rows that every member is content with
+        self.sharing: Any = None  # where other windows share its structure
+        self.running = window.rows is None and window.last is None
+        self.numbered = window.rows is not None or not has_time
+        self.is_open = window.closed in ("left", "neither")
+        # A row leaves when its place is below the newest minus `whole`; in floats, minus `width`.
+        self.edge = window.closed in ("both", "left")
+        self.width: Any = window.rows
+        if isinstance(window.last, Duration):
+            self.width = window.last.ns
+        elif window.last is not None:
+            self.width = window.last
+        self.grain: Any = window.grain.ns if isinstance(window.grain, Duration) else window.grain
+        if self.width is None:
+            self.whole = 0
+        else:
+            fits = int(self.width) == self.width
+            self.whole = int(self.width) - (1 if fits and not self.edge else 0)
+
+    def cut(self, place: Any) -> Any:
+        """Rows whose place is below this have left the window that ends at `place`."""
+        if self.grain is not None:
+            return lowest(place, self.width, self.grain, self.edge)
+        if isinstance(place, int):
+            return place - self.whole
+        edge = place - self.width
+        return edge if self.edge else min(math.nextafter(edge, math.inf), place)
+
+    def scaled(self, unit: int) -> Spec:
+        """The same with its stretches of time in a larger unit."""
+        if self.numbered or self.width is None:
+            return self
+        scaled = copy(self)
+        scaled.width = Fraction(self.width, unit)
+        scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
+        return scaled
+
+    def check(self, answers: list[Any]) -> None:
+        """Refuse answers, one for each member, that do not fit their declared types."""
+        for one, answer in zip(self.members, answers, strict=True):
+            check_answer(one.operator, answer, one.name)
+
+    def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""
+        try:
+            if self.condition is not None and not self._holds(row[self.condition]):
+                return None
+            if self.column is not None:
+                x = row[self.column]
+                if type(x) not in PLAIN:
+                    x = plainly(x)
+                if type(x) is float and x != x and self.column in self.others:
+                    return None
+                return None if x is None else (x,)
+            if not self.columns:
+                return (0,)
+            values = tuple([without_nan(plainly(row[name]), name, self.others) for name in self.columns])
+        except KeyError as error:
+            raise InputError(
+                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is "
+                f"no value. It has {', '.join(map(str, row))}"
+            ) from None
+        return None if any(value is None for value in values) else values
+
+    def _holds(self, flag: Any) -> bool:
+        flag = without_nan(plainly(flag), "", ("",))
+        if flag is None or isinstance(flag, bool):
+            return flag is True
+        raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")
+
+
+def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
+    """The definition's aggregates, those that see the same rows together; exact quantiles among themselves."""
+    found: dict[Any, Spec] = {}
+    for name, aggregate in definition.columns.items():
+        op, window = aggregate.operator, aggregate.window
+        assert window is not None
+        ordered = exact_quantile(op) is not None
+        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, window.grain, ordered)
+        if seen not in found:
+            found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
+        algorithm = choose(op, window, spikes=spikes).algorithm
+        least = at_least(op, window)
+        found[seen].members.append(Member(name, op, algorithm, least))
+        found[seen].declared |= op.answers is not None
+        found[seen].enough = max(found[seen].enough, least)
+    return list(found.values())
+
+
+def swags_of(members: list[Member]) -> list[Swag]:
+    """A SWAG for each member, and one for all of them where all are quantiles of the same values."""
+    if len(members) > 1 and all(one.algorithm is OrderStatistics for one in members):
+        return OrderStatistics.several([one.operator for one in members])
+    return [one.algorithm(one.operator) for one in members if one.algorithm is not None]
+
+
+def readers_of(specs: list[Spec]) -> tuple[list[Spec], list[int]]:
+    """One spec for each different set of arguments to read from an event, and which of these each spec has."""
+    alike = [(spec.columns, spec.condition) for spec in specs]
+    different = list(dict.fromkeys(alike))
+    return [specs[alike.index(one)] for one in different], [different.index(one) for one in alike]

@@ -1,0 +1,1 @@
+"""Measuring: clocks, timed loops, counts and compiled windows."""

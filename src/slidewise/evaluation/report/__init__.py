@@ -1,0 +1,1 @@
+"""What the measurements come to: summary, claims, figures and the report's page."""

@@ -1,0 +1,1 @@
+"""Bounds of windows: which rows each row's window holds."""

@@ -1,0 +1,254 @@
+"""Which rows each row's window holds: [starts, ends) for rows sorted by key and, within a key, by time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import uintp as u
+
+from slidewise.kernels.compiler.jit import cached_jit, jit
+
+
+@cached_jit
+def row_bounds(offsets: Any, n: int, left: bool, starts: Any, ends: Any) -> None:
+    """The last n rows of the same key, the row itself included unless `left`; key k has the rows offsets[k:k + 2]."""
+    for k in range(len(offsets) - 1):
+        first = offsets[k]
+        for i in range(first, offsets[k + 1]):
+            end = i if left else i + 1
+            starts[i] = max(first, end - n)
+            ends[i] = end
+
+
+@cached_jit
+def some_row_bounds(offsets: Any, n: int, a: int, starts: Any, ends: Any) -> None:
+    """The same for rows from a on only, as many as there is room for, each itself included."""
+    k = np.searchsorted(offsets, a, "right") - 1
+    i = a
+    while i < a + len(starts):
+        first = offsets[k]
+        stop = min(offsets[k + 1], a + len(starts))
+        for j in range(i, stop):
+            starts[u(j - a)] = max(first, j + 1 - n)
+            ends[u(j - a)] = j + 1
+        i = max(i, stop)
+        k += 1
+
+
+@cached_jit
+def time_bounds(
+    times: Any, offsets: Any, width: Any, whole: bool, edge: bool, left: bool, starts: Any, ends: Any
+) -> Any:
+    """The rows of the same key in the stretch of time that ends at the row's; rows of equal time are peers.
+
+    Times that are `whole` are compared by their age, which is exact; others with the window's start, as written. `edge`
+    takes in rows exactly `width` ago, `left` leaves out the row and its peers. Gives a position whose time lies before
+    that of the row ahead of it in the key, or -1.
+    """
+    for k in range(len(offsets) - 1):
+        first = offsets[k]
+        stop = offsets[k + 1]
+        equal = 0
+        backwards = 0
+        for i in range(first + 1, stop):
+            equal += times[u(i)] == times[u(i - 1)]
+            backwards += times[u(i)] < times[u(i - 1)]
+        if backwards:
+            for i in range(first + 1, stop):
+                if times[u(i)] < times[u(i - 1)]:
+                    return i
+        if whole and (edge or width > 0):
+            oldest = np.uint64(width) if edge else np.uint64(width) - np.uint64(1)
+            _first_not_older(times, first, stop, oldest, starts)
+        else:
+            _first_after(times, first, stop, width, whole, edge, starts)
+        if left or equal:
+            ends_of_peers(times, first, stop, left, starts, ends)
+        else:
+            for i in range(first, stop):
+                ends[u(i)] = i + 1
+    return -1
+
+
+@jit
+def _not_older(times: Any, start: Any, now: Any, oldest: Any) -> Any:
+    """From start on, the first position whose age is not above the oldest.
+
+    How many rows grow too old at once is hard to foresee, and a wrong guess of the processor costs more than to look at
+    four of them. The row itself is never too old, so none after it is counted.
+    """
+    while True:
+        old = now - np.uint64(times[u(start)]) > oldest
+        count = np.int64(old)
+        old &= now - np.uint64(times[u(start + 1)]) > oldest
+        count += old
+        old &= now - np.uint64(times[u(start + 2)]) > oldest
+        count += old
+        old &= now - np.uint64(times[u(start + 3)]) > oldest
+        count += old
+        start += count
+        if not old:
+            return start
+
+
+@jit
+def _first_not_older(times: Any, first: Any, stop: Any, oldest: Any, starts: Any) -> None:
+    """The starts of one key's windows: those of four quarters at once, since each start waits for the one before."""
+    quarter = max(0, stop - first - 3) // 4
+    a = first
+    b = first + quarter
+    c = first + 2 * quarter
+    d = first + 3 * quarter
+    at_a = first
+    at_b = _search(times, first, b, oldest)
+    at_c = _search(times, first, c, oldest)
+    at_d = _search(times, first, d, oldest)
+    for j in range(quarter):
+        at_a = _not_older(times, at_a, np.uint64(times[u(a + j)]), oldest)
+        starts[u(a + j)] = at_a
+        at_b = _not_older(times, at_b, np.uint64(times[u(b + j)]), oldest)
+        starts[u(b + j)] = at_b
+        at_c = _not_older(times, at_c, np.uint64(times[u(c + j)]), oldest)
+        starts[u(c + j)] = at_c
+        at_d = _not_older(times, at_d, np.uint64(times[u(d + j)]), oldest)
+        starts[u(d + j)] = at_d
+    for i in range(first + 4 * quarter, stop):
+        while np.uint64(times[i]) - np.uint64(times[at_d]) > oldest:
+            at_d += 1
+        starts[i] = at_d
+
+
+@jit
+def _search(times: Any, low: Any, i: Any, oldest: Any) -> Any:
+    """Where the window of row i starts, by bisection."""
+    high = i
+    while low < high:
+        middle = (low + high) // 2
+        if np.uint64(times[i]) - np.uint64(times[middle]) > oldest:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def _first_after(times: Any, first: Any, stop: Any, width: Any, whole: bool, edge: bool, starts: Any) -> None:
+    """The starts of one key's windows where times are floats, or windows hold a single time."""
+    start = first
+    for i in range(first, stop):
+        oldest = times[i] if whole else times[i] - width
+        while times[start] < oldest:
+            start += 1
+        if not edge:
+            while times[start] == oldest and oldest < times[i]:  # its own time is in the window, however rounded
+                start += 1
+        starts[i] = start
+
+
+@jit
+def ends_of_peers(times: Any, first: Any, stop: Any, left: bool, starts: Any, ends: Any) -> None:
+    """Past the last peer, or before the first one, where a window that starts later is empty."""
+    if left:
+        end = first
+        for i in range(first, stop):
+            end = end if i > first and times[i] == times[i - 1] else i
+            starts[i] = min(starts[i], end)
+            ends[i] = end
+    else:
+        end = stop
+        for i in range(stop - 1, first - 1, -1):
+            end = end if i + 1 < stop and times[i] == times[i + 1] else i + 1
+            starts[i] = min(starts[i], end)
+            ends[i] = end
+
+
+@cached_jit
+def longest(starts: Any, ends: Any) -> Any:
+    """The number of rows of the longest window."""
+    most = 0
+    for i in range(len(starts)):
+        most = max(most, ends[i] - starts[i])
+    return most
+
+
+@cached_jit
+def _count(codes: Any, offsets: Any) -> None:
+    for code in codes:
+        offsets[u(code + 1)] += 1
+    for k in range(1, len(offsets)):
+        offsets[k] += offsets[k - 1]
+
+
+@cached_jit
+def _place(codes: Any, next_place: Any, places: Any) -> None:
+    for i in range(len(codes)):
+        code = u(codes[i])
+        places[i] = next_place[code]
+        next_place[code] += 1
+
+
+@cached_jit
+def _scatter(x: Any, places: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[u(places[i])] = x[i]
+
+
+@cached_jit
+def _gather(x: Any, places: Any, out: Any) -> None:
+    for i in range(len(out)):
+        out[i] = x[u(places[i])]
+
+
+class Grouped:
+    """Rows of each key brought together, in their order: where each row goes, and where each key's rows begin and end.
+
+    Both ways walk through the rows in the input's order, so that memory is read and written in as many streams as there
+    are keys, and not at random.
+    """
+
+    def __init__(self, codes: Any, groups: int) -> None:
+        self.offsets = np.zeros(groups + 1, np.int64)
+        _count(codes, self.offsets)
+        self.places: Any = np.empty(len(codes), np.int32 if len(codes) < 2**31 else np.int64)
+        _place(codes, self.offsets[:-1].copy(), self.places)
+
+    def bring(self, x: Any) -> Any:
+        """The values in the order of keys."""
+        out = np.empty_like(x)
+        if x.dtype == object:
+            out[self.places] = x
+        else:
+            _scatter(x, self.places, out)
+        return out
+
+    def take_back(self, x: Any) -> Any:
+        """The values in the order of the input."""
+        if x.dtype == object:
+            return x[self.places]
+        out = np.empty_like(x)
+        _gather(x, self.places, out)
+        return out
+
+
+@cached_jit
+def distinct_counts(codes: Any, groups: int, starts: Any, ends: Any, out: Any) -> None:
+    """How many different codes each window holds: a count per code, kept as rows come and go."""
+    counts = np.zeros(groups, np.int64)
+    distinct = 0
+    start = 0
+    end = 0
+    for i in range(len(starts)):
+        s = starts[i]
+        e = ends[i]
+        if s >= e:
+            continue
+        while end < e:
+            distinct += counts[codes[end]] == 0
+            counts[codes[end]] += 1
+            end += 1
+        while start < s:
+            counts[codes[start]] -= 1
+            distinct -= counts[codes[start]] == 0
+            start += 1
+        out[i] = distinct

@@ -1,0 +1,1 @@
+"""Code generation: an operator's functions and the fields of its state woven into loops."""

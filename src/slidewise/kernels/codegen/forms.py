@@ -1,0 +1,279 @@
+"""The built-in operators for arrays of numbers: the same monoids, with states of plain numbers in flat tuples.
+
+Each is proven equal to its interpreted form by the tests. `forms(name, kinds)` gives lift, combine and lower for inputs
+of these kinds: "i" for integers and bools, "f" for floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from slidewise.kernels.compiler.jit import jit
+from slidewise.kernels.sums import double_double as dd
+
+
+class Forms(NamedTuple):
+    """An operator's functions, compiled."""
+
+    lift: Any
+    combine: Any
+    lower: Any
+
+
+@jit
+def itself(x: Any) -> Any:
+    return x
+
+
+@jit
+def larger_float(a: Any, b: Any) -> Any:
+    return a if a >= b or a != a else b
+
+
+@jit
+def larger(a: Any, b: Any) -> Any:
+    return b if b > a else a
+
+
+@jit
+def smaller_float(a: Any, b: Any) -> Any:
+    return a if a <= b or b != b else b
+
+
+@jit
+def smaller(a: Any, b: Any) -> Any:
+    return b if b < a else a
+
+
+@jit
+def greater_float(a: Any, b: Any) -> Any:
+    return a > b or (a != a and b == b)
+
+
+@jit
+def greater(a: Any, b: Any) -> Any:
+    return a > b
+
+
+@jit
+def less_float(a: Any, b: Any) -> Any:
+    return a < b or (a == a and b != b)
+
+
+@jit
+def less(a: Any, b: Any) -> Any:
+    return a < b
+
+
+def _argument(wins: Any) -> Forms:
+    @jit
+    def combine(a: Any, b: Any) -> Any:
+        return b if wins(b[0], a[0]) else a
+
+    return Forms(jit(lambda x, y: (y, x)), combine, jit(lambda s: s[1]))
+
+
+def _counted(wins: Any) -> Forms:
+    @jit
+    def combine(a: Any, b: Any) -> Any:
+        if wins(a[0], b[0]):
+            return a
+        if wins(b[0], a[0]):
+            return b
+        return a[0], a[1] + b[1]
+
+    return Forms(jit(lambda x: (x, 1)), combine, jit(lambda s: s[1]))
+
+
+@jit
+def _first(a: Any, b: Any) -> Any:
+    return a
+
+
+@jit
+def _last(a: Any, b: Any) -> Any:
+    return b
+
+
+def _ends(least: Any, most: Any, lower: Any) -> Forms:
+    @jit
+    def combine(a: Any, b: Any) -> Any:
+        return least(a[0], b[0]), most(a[1], b[1])
+
+    return Forms(jit(lambda x: (x, x)), combine, lower)
+
+
+@jit
+def _range(s: Any) -> Any:
+    return s[1] - s[0]
+
+
+@jit
+def _int_range(s: Any) -> Any:
+    width = s[1] - s[0]
+    if width < 0:
+        raise OverflowError("the range of the values does not fit into a 64-bit integer")
+    return width
+
+
+@jit
+def _relative_variation(s: Any) -> Any:
+    return None if s[1] == 0 else (s[1] - s[0]) / s[1]
+
+
+@jit
+def _int_relative_variation(s: Any) -> Any:
+    """The quotient of two integers that floats may not hold, by double-doubles."""
+    if s[1] == 0:
+        return None
+    most = dd.from_int(s[1])
+    width = dd.add(most, dd.negate(dd.from_int(s[0])))
+    q = width[0] / most[0]
+    return q + dd.add(width, dd.negate(dd.multiply(most, (q, 0.0))))[0] / most[0]
+
+
+def _m4(least: Any, most: Any) -> Forms:
+    @jit
+    def combine(a: Any, b: Any) -> Any:
+        return a[0], least(a[1], b[1]), most(a[2], b[2]), b[3]
+
+    return Forms(jit(lambda x: (x, x, x, x)), combine, itself)
+
+
+@jit
+def _lift_int_sum(x: Any) -> Any:
+    return x >> 32, x & 0xFFFFFFFF
+
+
+@jit
+def _add_int_sums(a: Any, b: Any) -> Any:
+    return a[0] + b[0], a[1] + b[1]
+
+
+@jit
+def _lower_int_sum(s: Any) -> Any:
+    high = s[0] + (s[1] >> 32)
+    if high < -(1 << 31) or high >= (1 << 31):
+        raise OverflowError("a window's sum does not fit into a 64-bit integer")
+    return (high << 32) | (s[1] & 0xFFFFFFFF)
+
+
+@jit
+def _lift_float(x: Any) -> Any:
+    return float(x), 0.0
+
+
+@jit
+def _high(s: Any) -> Any:
+    return s[0] + 0.0
+
+
+@jit
+def _lift_mean(x: Any) -> Any:
+    return float(x), 0.0, 1
+
+
+@jit
+def _lift_int_mean(x: Any) -> Any:
+    s = dd.from_int(x)
+    return s[0], s[1], 1
+
+
+@jit
+def _add_means(a: Any, b: Any) -> Any:
+    s = dd.add((a[0], a[1]), (b[0], b[1]))
+    return s[0], s[1], a[2] + b[2]
+
+
+@jit
+def _lower_mean(s: Any) -> Any:
+    return dd.quotient((s[0], s[1]), float(s[2])) + 0.0
+
+
+@jit
+def _lift_geomean(x: Any) -> Any:
+    x = float(x)
+    return math.log(x) if x > 0 else -math.inf if x == 0 else math.nan, 0.0, 1
+
+
+@jit
+def _lower_geomean(s: Any) -> Any:
+    return math.exp(dd.divide((s[0], s[1]), float(s[2]))[0])
+
+
+@jit
+def _scaled(hi: Any, lo: Any, exponent: Any) -> Any:
+    if hi == 0 or not math.isfinite(hi):
+        return hi, 0.0, 0
+    hi, shift = math.frexp(hi)
+    return hi, math.ldexp(lo, -shift), exponent + shift
+
+
+@jit
+def _lift_product(x: Any) -> Any:
+    return _scaled(float(x), 0.0, 0)
+
+
+@jit
+def _lift_int_product(x: Any) -> Any:
+    s = dd.from_int(x)
+    return _scaled(s[0], s[1], 0)
+
+
+@jit
+def _multiply(a: Any, b: Any) -> Any:
+    p = dd.multiply((a[0], a[1]), (b[0], b[1]))
+    return _scaled(p[0], p[1], a[2] + b[2])
+
+
+@jit
+def _lower_product(s: Any) -> Any:
+    exponent = min(max(s[2], -3000), 3000)
+    return math.ldexp(s[0], exponent)
+
+
+@jit
+def _and(a: Any, b: Any) -> Any:
+    return a and b
+
+
+@jit
+def _or(a: Any, b: Any) -> Any:
+    return a or b
+
+
+def forms(name: str, kinds: tuple[str, ...]) -> Forms | None:
+    """The compiled functions of a built-in operator for inputs of these kinds, or None where it has none."""
+    from slidewise.kernels.codegen import moment_forms as moments
+
+    is_float = kinds[-1:] == ("f",)
+    least, most = (smaller_float, larger_float) if is_float else (smaller, larger)
+    over, under = (greater_float, less_float) if is_float else (greater, less)
+    makers: dict[str, Callable[[], Forms]] = {
+        "max": lambda: Forms(itself, most, itself),
+        "min": lambda: Forms(itself, least, itself),
+        "argmax": lambda: _argument(over),
+        "argmin": lambda: _argument(under),
+        "maxcount": lambda: _counted(over),
+        "mincount": lambda: _counted(under),
+        "first": lambda: Forms(itself, _first, itself),
+        "last": lambda: Forms(itself, _last, itself),
+        "value_range": lambda: _ends(least, most, _range if is_float else _int_range),
+        "relative_variation": lambda: _ends(least, most, _relative_variation if is_float else _int_relative_variation),
+        "m4": lambda: _m4(least, most),
+        "sum": lambda: (
+            Forms(_lift_float, dd.add, _high) if is_float else Forms(_lift_int_sum, _add_int_sums, _lower_int_sum)
+        ),
+        "mean": lambda: Forms(_lift_mean if is_float else _lift_int_mean, _add_means, _lower_mean),
+        "geomean": lambda: Forms(_lift_geomean, _add_means, _lower_geomean),
+        "product": lambda: Forms(_lift_product if is_float else _lift_int_product, _multiply, _lower_product),
+        "bool_and": lambda: Forms(itself, _and, itself),
+        "bool_or": lambda: Forms(itself, _or, itself),
+        "variance": lambda: moments.variance(kinds),
+        "stddev": lambda: moments.stddev(kinds),
+        "covariance": lambda: moments.covariance(kinds),
+        "correlation": lambda: moments.correlation(kinds),
+    }
+    return makers[name]() if name in makers else None

@@ -1,0 +1,149 @@
+"""Where the machine code of this package's kernels is kept from one process to the next.
+
+It lies in a private folder whose name carries a digest of this whole package and of what compiled it, so what an older
+or changed Slidewise compiled is never used. Where no folder can be trusted, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import stat
+import sys
+import time
+import warnings
+import zipimport
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from slidewise.folders import UNFINISHED, NotPrivateError, Place, PrivateFolder, local_places, user_cache
+
+VARIABLE = "SLIDEWISE_CACHE_DIR"
+OFF = "off"
+SUFFIX = ".kernel"
+
+_PACKAGE = Path(__file__).parents[2]
+_KEPT = "kernels-"
+_FOLDERS = re.compile(rf"{_KEPT}[0-9a-f]{{20}}")
+_DAY = 86_400
+_UNUSED = 30 * _DAY
+
+
+@cache
+def cache_folder() -> PrivateFolder | None:
+    """A folder of this user's alone that can be written, or None: then kernels are compiled anew in each process."""
+    if os.environ.get(VARIABLE) == OFF or package_digest() is None:
+        return None
+    for place in _places():
+        folder = PrivateFolder(place.path / f"{_KEPT}{package_digest()}")
+        try:
+            PrivateFolder(place.path).make()
+            made = folder.make()
+        except OSError as error:
+            if place.asked_by == VARIABLE or (isinstance(error, NotPrivateError) and place.asked_by):
+                _warn(place.asked_by, error)
+            continue
+        with suppress(OSError):
+            _mark_used(folder)
+            if made:
+                _remove_unused(place.path)
+        return folder
+    return None
+
+
+def _places() -> Iterator[Place]:
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        yield Place(Path(os.path.abspath(chosen)), VARIABLE)
+    try:
+        place = user_cache()
+        if place is not None:
+            yield place
+    except OSError as error:
+        _warn("XDG_CACHE_HOME", error)
+    yield from local_places()
+
+
+def _warn(variable: str, error: OSError) -> None:
+    warnings.warn(
+        f"{variable} names a folder that is not used for compiled kernels: {error}; name one that is yours and that "
+        f"nobody else may write to (chmod 700), or {VARIABLE}={OFF}",
+        stacklevel=2,
+    )
+
+
+@cache
+def package_digest() -> str | None:
+    """A digest of this package's sources and of what compiles them; None where they cannot be read."""
+    return _digest()
+
+
+def unchanged() -> bool:
+    """Whether the sources are still those that this process began with, so that it may keep what it compiles."""
+    return _digest() == package_digest()
+
+
+def _digest() -> str | None:
+    import llvmlite
+    import numba
+    import numpy
+
+    versions = (sys.version, platform.machine(), numba.__version__, llvmlite.__version__, numpy.__version__)
+    total = hashlib.blake2b(repr(versions).encode(), digest_size=10)
+    loader = globals().get("__loader__")
+    try:
+        if isinstance(loader, zipimport.zipimporter):
+            total.update(Path(loader.archive).read_bytes())
+            return total.hexdigest()
+        files = sorted(_sources(str(_PACKAGE)))
+        for path in files:
+            with open(path, "rb", buffering=0) as file:
+                text = file.read()
+            total.update(f"{os.path.relpath(path, _PACKAGE)} {len(text)} ".encode())
+            total.update(text)
+    except OSError:
+        return None
+    return total.hexdigest() if files else None
+
+
+def _sources(folder: str) -> Iterator[str]:
+    for root, folders, names in os.walk(folder):
+        if "__pycache__" in folders:
+            folders.remove("__pycache__")
+        yield from (os.path.join(root, name) for name in names if name.endswith(".py"))
+
+
+def _mark_used(folder: PrivateFolder) -> None:
+    """Let the folder's time say when it was used last, to the day."""
+    with folder.opened() as descriptor:
+        if descriptor is not None and time.time() - os.fstat(descriptor).st_mtime > _DAY:
+            os.utime(descriptor)
+
+
+def _remove_unused(place: Path) -> None:
+    """Remove what earlier versions kept and nobody has used for a month: files of our own kind only."""
+    for name in os.listdir(place):
+        folder = PrivateFolder(place / name)
+        if not _FOLDERS.fullmatch(name):
+            continue
+        with suppress(OSError), folder.opened() as descriptor:
+            if descriptor is None or time.time() - os.fstat(descriptor).st_mtime < _UNUSED:
+                continue
+            for file in os.listdir(descriptor):
+                if file.endswith((SUFFIX, UNFINISHED)) and stat.S_ISREG(os.lstat(file, dir_fd=descriptor).st_mode):
+                    os.unlink(file, dir_fd=descriptor)
+            folder.path.rmdir()  # which it refuses where anything else lies there
+
+
+def load_source(name: str, text: str) -> ModuleType:
+    """Run a kernel's source as a module, whose name tells its text from all others."""
+    digest = hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+    module = ModuleType(f"_slidewise_kernel_{name}_{digest}")
+    exec(compile(text, f"<slidewise kernel {name}>", "exec"), module.__dict__)
+    sys.modules[module.__name__] = module  # where code from the cache looks for its module
+    return module

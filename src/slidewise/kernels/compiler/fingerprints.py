@@ -1,0 +1,281 @@
+"""What a function says, by value: its code, closure and defaults, and all that it can reach from there.
+
+These are the globals that it names, the attributes that it names of the modules among them, and the same of functions
+that it calls. What has no value that can be told, such as an instance of some class, is marked as unknown.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import sys
+import types
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
+from numba.core.types import Type as NumbaType
+
+from slidewise.kernels.compiler.array_values import ArrayValue
+
+_LIBRARIES = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "random", "scipy"})
+_BY_VALUE = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range)
+_CLASSES = (BaseException, tuple, enum.Enum)
+_POINTERS: type = ctypes.CFUNCTYPE(None).__mro__[1]
+
+
+def fingerprint(function: Callable[..., Any]) -> Hashable:
+    """What a function says: its code, constants, defaults, and the values that it closes over or reads from outside.
+
+    >>> def make(limit):
+    ...     return lambda x: x > limit
+    >>> fingerprint(make(3)) == fingerprint(make(3)), fingerprint(make(3)) == fingerprint(make(4))
+    (True, False)
+    """
+    return _Walk().value(function, (), frozenset())
+
+
+class Code:
+    """A function's code as part of a key, whatever lines it stands on, and every name and attribute in it."""
+
+    __slots__ = ("code", "names", "number", "ordered", "said")
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.code = code
+        self.names = frozenset(_names(code))
+        self.ordered = sorted(self.names)
+        self.said = _instructions(code)
+        self.number = hash(self.said)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Code) and (self.code is other.code or self.said == other.said)
+
+
+class Held:
+    """An object as part of a key by which object it is; the key keeps it alive, so no other comes in its place."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and self.value is other.value
+
+
+class Options:
+    """How a user has a function compiled, as part of a key."""
+
+    __slots__ = ("dispatcher", "said")
+
+    def __init__(self, function: Dispatcher) -> None:
+        how = function._compiler
+        self.dispatcher = type(function), how.locals, function.targetoptions, how.pipeline_class
+        signatures = () if function._can_compile else tuple(function.nopython_signatures)
+        self.said = repr((sorted(function.targetoptions.items()), sorted(how.locals.items()))), signatures
+
+    def __hash__(self) -> int:
+        return hash(self.said)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Options) and self.said == other.said and self.dispatcher[3] is other.dispatcher[3]
+
+    def compiled(self, function: Callable[..., Any]) -> Any:
+        make, local_types, options, pipeline = self.dispatcher
+        return make(py_func=function, locals=local_types, targetoptions=options, pipeline_class=pipeline)
+
+    def finish(self, compiled: Any) -> None:
+        """Compile for the signatures that the user has given, and for no others."""
+        for signature in self.said[1]:
+            compiled.compile(signature.args)
+        if self.said[1]:
+            compiled.disable_compile()
+
+
+_CODES: dict[int, Code] = {}
+
+
+def _code(code: types.CodeType) -> Code:
+    known = _CODES.get(id(code))  # which holds the code, so that its id means no other
+    if known is None:
+        if len(_CODES) >= 4096:
+            _CODES.clear()
+        known = _CODES[id(code)] = Code(code)
+    return known
+
+
+def _instructions(code: types.CodeType) -> Hashable:
+    """All of a function's code but its lines."""
+    return (
+        (code.co_code, code.co_exceptiontable, code.co_flags),
+        (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
+        (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        tuple(map(_constant, code.co_consts)),
+    )
+
+
+def _constant(value: Any) -> Hashable:
+    if isinstance(value, types.CodeType):
+        return _instructions(value)
+    if isinstance(value, tuple):
+        return tuple(map(_constant, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(_constant, value))
+    return type(value), value if not isinstance(value, (float, complex)) else repr(value)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    found = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            found |= _names(const)
+        elif isinstance(const, str) and "getattr" in code.co_names:
+            found.add(const)
+    return found
+
+
+class _Walk:
+    """A walk over all that a function can reach.
+
+    `inside` are the functions, modules and tuples on the way to a value, and `names` all that its function names, so
+    whatever it may read of a module. `highest` is the outermost of `inside` that has been met again.
+    """
+
+    def __init__(self) -> None:
+        self.highest = sys.maxsize
+        self.known: dict[int, tuple[Any, Hashable]] = {}
+
+    def value(self, value: Any, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
+        """A value as part of a key: what kind it is, and what it holds."""
+        kind = type(value)
+        if kind is float:
+            return "float", value.hex()
+        if kind in _BY_VALUE:
+            return "plain", kind, value
+        if id(value) in inside:
+            return self.again(inside, value)
+        if isinstance(value, types.ModuleType):
+            return self.module(value, inside, names)
+        library = _library(value)
+        if library is not None:
+            return library
+        if isinstance(value, types.FunctionType):
+            return self.function(value, inside)
+        if isinstance(value, Dispatcher):
+            return self.jitted(value, inside)
+        if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+            inside = (*inside, id(value))
+            return "items", Held(kind), tuple(self.value(item, inside, names) for item in value)
+        if (kind is np.ndarray or isinstance(value, np.generic)) and not value.dtype.hasobject:
+            return "array", ArrayValue.of(value)
+        if isinstance(value, (np.dtype, NumbaType)):
+            return "type", kind, value
+        if _is_constant(value):
+            return "held", Held(value)
+        return "unknown", kind.__module__, kind.__qualname__
+
+    def again(self, inside: tuple[int, ...], value: Any) -> Hashable:
+        at = inside.index(id(value))
+        self.highest = min(self.highest, at)
+        return "itself", len(inside) - at
+
+    def function(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
+        known = self.known.get(id(function))
+        if known is not None:
+            return known[1]
+        before, self.highest = self.highest, sys.maxsize
+        said = self.said(function, (*inside, id(function)))
+        if self.highest >= len(inside):  # so the key does not depend on the way to the function
+            self.known[id(function)] = function, said
+        self.highest = min(before, self.highest)
+        return said
+
+    def said(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
+        code, given = _code(function.__code__), function.__globals__
+        names = code.names
+        closure = tuple(self.cell(cell, inside, names) for cell in function.__closure__ or ())
+        defaults = tuple(self.value(value, inside, names) for value in function.__defaults__ or ())
+        named = function.__kwdefaults__ or {}
+        keywords = tuple((name, self.value(named[name], inside, names)) for name in sorted(named))
+        outside = tuple((name, self.value(given[name], inside, names)) for name in code.ordered if name in given)
+        return "function", code, closure, defaults, keywords, outside
+
+    def cell(self, cell: types.CellType, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
+        try:
+            value = cell.cell_contents
+        except ValueError:  # nothing is in it yet
+            return "unknown", "", "empty"
+        return self.value(value, inside, names)
+
+    def module(self, module: types.ModuleType, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
+        """A module by the values of those of its attributes that the function may read."""
+        if module.__name__.partition(".")[0] in _LIBRARIES and sys.modules.get(module.__name__) is module:
+            return "library module", module.__name__
+        inside, has = (*inside, id(module)), vars(module)
+        read = tuple((name, self.value(has[name], inside, names)) for name in sorted(names) if name in has)
+        return "module", module.__name__, read
+
+    def jitted(self, function: Dispatcher, inside: tuple[int, ...]) -> Hashable:
+        """A function that the user has compiled, by what it is compiled from."""
+        if id(function.py_func) in inside:
+            return self.again(inside, function.py_func)
+        said = self.function(function.py_func, inside)
+        if id(function.py_func) in self.known:
+            _refresh(function, said)
+        return "jitted", Options(function), said
+
+
+_SEEN: WeakKeyDictionary[Dispatcher, Hashable] = WeakKeyDictionary()
+
+
+def _refresh(function: Dispatcher, said: Hashable) -> None:
+    """Have a user's compiled function compiled anew where what it has read from outside has changed, or may have.
+
+    Numba never looks at that again, here or when it loads code from disk; so called from Python it would give another
+    answer than in a kernel. In another process it takes a function for the one that it knows by the function's id.
+    """
+    before = _SEEN.get(function)
+    if before != said:
+        _SEEN[function] = said
+        if before is not None or _reads_outside(said):
+            function._MemoMixin__uuid = None  # another id, before it is pickled
+            with suppress(Exception):  # which comes when it is called
+                function.recompile()
+
+
+def _reads_outside(said: Any) -> bool:
+    _, _, closure, _, _, outside = said
+    for part in (*closure, *(part for _, part in outside)):
+        if part[0] == "jitted":
+            if _reads_outside(part[2]):
+                return True
+        elif part[0] not in ("library", "library module", "itself"):
+            return True
+    return False
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether which object it is tells all that compiled code may know of it."""
+    if isinstance(value, type):
+        return issubclass(value, _CLASSES)
+    return isinstance(value, (enum.Enum, types.BuiltinFunctionType, _Intrinsic, _POINTERS))
+
+
+def _library(value: Any) -> Hashable | None:
+    """A function, class or ufunc of Python's, NumPy's or Numba's own, by its name."""
+    if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
+        return None
+    module, name = "numpy" if isinstance(value, np.ufunc) else value.__module__, value.__name__
+    if not isinstance(module, str) or module.partition(".")[0] not in _LIBRARIES:
+        return None
+    return ("library", module, name) if getattr(sys.modules.get(module), name, None) is value else None

@@ -1,0 +1,107 @@
+"""Plain Python functions compiled once, however often they arrive: by what they say, not by which object they are.
+
+The compiled form is built from a fingerprint alone, with globals and modules of its own, so it cannot see what has
+changed since. A function that reads what is unknown there is not compiled.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from slidewise.kernels.compiler.checked import checked_jit
+
+T = TypeVar("T")
+_MOST_KEPT = 512
+
+
+class Kept(dict[Hashable, T]):
+    """What was made for a key, and not longer than for the last few hundred keys that were asked for."""
+
+    def found(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made for this key, or is made now."""
+        if key not in self:
+            self[key] = value = make()
+            while len(self) > _MOST_KEPT:
+                self.pop(next(iter(self)), None)
+            return value
+        value = self[key]
+        if len(self) > _MOST_KEPT // 2:  # the oldest go first, so this one is made the newest
+            self.pop(key, None)
+            self[key] = value
+        return value
+
+
+_COMPILED: Kept[Any] = Kept()
+
+
+def compiled_function(reached: Hashable) -> Any:
+    """The Numba form of the function with this fingerprint, the same one for every copy of it in this process."""
+    return _COMPILED.found(reached, lambda: _compiled(reached))
+
+
+def _compiled(reached: Any) -> Any:
+    if reached[0] not in ("function", "jitted"):
+        name = reached[-1].value if reached[0] == "held" else reached[-1]
+        raise TypeError(f"{name} is no Python function; wrap it into one")
+    return _built(reached, ())
+
+
+def _built(said: Any, inside: tuple[Any, ...]) -> Any:
+    """The value that a part of a key stands for; `inside` are those on the way to it."""
+    match said:
+        case "float", digits:
+            return float.fromhex(digits)
+        case ("plain", _, value) | ("type", _, value):
+            return value
+        case "itself", above:
+            return inside[-above]
+        case "library module", name:
+            return sys.modules[name]
+        case "library", module, name:
+            return getattr(sys.modules[module], name)
+        case "module", name, read:
+            module = types.ModuleType(name)
+            for attribute, part in read:
+                setattr(module, attribute, _built(part, (*inside, module)))
+            return module
+        case "function", *_:
+            return checked_jit(_built_function(said, inside, lambda function: function))
+        case "jitted", options, function:
+            built = _built_function(function, inside, options.compiled)
+            options.finish(built)
+            return built
+        case "items", kind, items:
+            values = [_built(item, (*inside, None)) for item in items]
+            return kind.value(values) if kind.value in (tuple, list) else kind.value(*values)
+        case "array", array:
+            return array.value()
+        case "held", held:
+            return held.value
+    _, module, name = said
+    return type(name, (), {"__module__": module})()  # of which Numba knows nothing, and says so by its name
+
+
+def _built_function(said: Any, inside: tuple[Any, ...], finish: Callable[[Any], Any]) -> Any:
+    """A copy of a function, whose globals are those that it names and nothing else.
+
+    Where a plain function calls itself it meets itself uncompiled, which compiled code cannot call: that has no limit
+    of depth as Python has.
+    """
+    _, code, closure, defaults, keywords, outside = said
+    if "objmode" in code.names:
+        raise TypeError("objmode runs Python in the middle of compiled code, where it sees what has changed since")
+    space: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
+    cells = tuple(types.CellType() for _ in closure)
+    function = types.FunctionType(code.code, space, code.code.co_name, closure=cells)
+    built = finish(function)
+    inside = (*inside, built)
+    function.__defaults__ = tuple(_built(part, inside) for part in defaults) or None
+    function.__kwdefaults__ = {name: _built(part, inside) for name, part in keywords} or None
+    for cell, part in zip(cells, closure, strict=True):
+        cell.cell_contents = _built(part, inside)
+    space.update((name, _built(part, inside)) for name, part in outside)
+    return built

@@ -1,0 +1,121 @@
+"""A function's machine code on disk: one file for each signature, whole or not there, and compiled anew where damaged.
+
+Numba can keep code by itself, but beside the source, under the time and size of that one file, and it fails where a
+file is damaged. Here a file's name is a digest of all that its code depends on, and it begins with its checksum. Code
+is Python's pickle of Numba's own result, and so is read from a private folder only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from numba.core import config
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+
+from slidewise.kernels.compiler.cache import SUFFIX, cache_folder, unchanged
+
+_HEAD = b"slidewise kernel 1\n"
+_CHECKSUM = 32
+# Settings of Numba's that change the code.
+_SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX")
+
+
+def keep_machine_code(dispatcher: Any) -> None:
+    """Keep what a function of this package is compiled into from one process to the next."""
+    if isinstance(dispatcher, Dispatcher):  # and not where NUMBA_DISABLE_JIT is set
+        dispatcher._cache = MachineCode(dispatcher.py_func)
+
+
+class MachineCode(_Cache):  # type: ignore[misc]
+    """What Numba asks before it compiles a function, and tells afterwards."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        folder = cache_folder()
+        return None if folder is None else str(folder.path)
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for a signature, or None where it must be compiled."""
+        folder = cache_folder()
+        if folder is None or not self._enabled:
+            return None
+        target_context.refresh()
+        key, name = self._key(sig, target_context.codegen())
+        try:
+            data = folder.read(name)
+        except OSError:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *_unpacked(data, key))
+        except Exception:  # a crash or a full disk left it so
+            with suppress(OSError):
+                folder.remove(name)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if it can be kept and the disk takes it."""
+        folder = cache_folder()
+        if folder is None or not self._enabled or not _lasts(data):
+            return
+        if not unchanged():  # files of this package have changed since this process began
+            return
+        key, name = self._key(sig, data.codegen)
+        with suppress(OSError):
+            folder.write(name, _packed(key, data._reduce()))
+
+    def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
+        """All that the code depends on, within one version of this package, and a file's name for it."""
+        function = self._function
+        code = function.__code__
+        cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+        says = (
+            (function.__module__, function.__qualname__, code.co_firstlineno, code.co_code),
+            dumps(cells) if cells else b"",
+            repr(sig),
+            codegen.magic_tuple(),  # the processor and its features
+            [str(getattr(config, name, None)) for name in _SETTINGS],
+        )
+        key = hashlib.blake2b(repr(says).encode(), digest_size=20).hexdigest()
+        return key, f"{re.sub(r'[^A-Za-z0-9_]+', '_', function.__qualname__)[-40:]}-{key}{SUFFIX}"
+
+
+def _lasts(result: Any) -> bool:
+    """Whether a compiled function holds no address of this process."""
+    return not any(not loop.can_cache for loop in result.lifted) and not result.library.has_dynamic_globals
+
+
+def _packed(key: str, reduced: Any) -> bytes:
+    body = dumps((key, reduced))
+    return b"".join([_HEAD, hashlib.blake2b(body, digest_size=_CHECKSUM).digest(), body])
+
+
+def _unpacked(data: bytes, key: str) -> Any:
+    start = len(_HEAD) + _CHECKSUM
+    body = data[start:]
+    if data[:start] != _HEAD + hashlib.blake2b(body, digest_size=_CHECKSUM).digest():
+        raise ValueError("damaged")
+    stored, reduced = pickle.loads(body)
+    if stored != key:
+        raise ValueError("another function's")
+    return reduced

@@ -1,0 +1,1 @@
+"""Order statistics over windows: ranks, radix sort, and trees of values."""

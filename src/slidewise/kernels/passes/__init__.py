@@ -1,0 +1,1 @@
+"""Passes over windows [starts, ends), and which of them serves an operator."""

@@ -1,0 +1,142 @@
+"""Running aggregates over many keys, going on from states that are there already: one compiled pass.
+
+A state goes in and out as the interpreted operator knows it. Between the two its numbers lie flat, one array per field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.codegen.layouts import Layout
+from slidewise.kernels.codegen.templates import passes, run_pass
+from slidewise.operators.operator import Operator
+
+Array = Any
+
+_PASS = """
+def running_pass({x}, offsets, started, {S}, {O}):
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        b = offsets[k + 1]
+        if a < b:
+            new = lift({x_a})
+            if started[k]:
+                {load_k}
+                state = combine(state, new)
+            else:
+                state = new
+            {answer_a}
+            for i in range(a + 1, b):
+                state = combine(state, lift({x_i}))
+                {answer_i}
+            {store_k}
+"""
+
+
+def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]) -> tuple[Answers, list[Any]] | None:
+    """The answers of everything so far at every row, and each key's state after its last row.
+
+    Key k has the rows from offsets[k] up to offsets[k + 1], all of which count, and comes with states[k], None where it
+    has had no rows. Gives None where the operator cannot be compiled, or a state does not fit the rows' type.
+    """
+    compiled = passes("running", _PASS, op, tuple(str(x.dtype) for x in inputs))
+    if compiled is None:
+        return None
+    layout = compiled.layout
+    started = np.array([state is not None for state in states], np.bool_)
+    fields = spread(op, layout, states)
+    if fields is None:
+        return None
+    m = len(inputs[0])
+    outputs = [np.empty(m, dtype) for dtype in layout.outputs]
+    valid = [np.ones(m, np.bool_)] if layout.optional else []
+    run_pass(op, compiled.run["running_pass"], [*inputs, offsets, started, *fields, *outputs, *valid])
+    answers = Answers(outputs, valid[0] if valid else None, not layout.single)
+    return answers, _gathered(op, inputs, offsets, states, fields)
+
+
+def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:
+    """The states' numbers as one array per field; None where one is of another type than the field."""
+    fields = [np.zeros(len(states), dtype) for dtype in layout.fields]
+    for k, state in enumerate(states):
+        if state is None:
+            continue
+        numbers = (
+            [state >> 32, state & 0xFFFFFFFF] if _is_int_sum(op, layout) and isinstance(state, int) else flat(state)
+        )
+        if len(numbers) != len(fields):
+            return None
+        for field, number, dtype in zip(fields, numbers, layout.fields, strict=True):
+            if not _fits(number, dtype):
+                return None
+            field[k] = number
+    return fields
+
+
+_PYTHON: dict[str, Any] = {"i": int, "u": int, "f": float, "b": bool}
+
+
+def _fits(number: Any, dtype: str) -> bool:
+    """Whether a number of a state is what a field of this type holds: NumPy's own, or Python's where none is lost."""
+    kind = np.dtype(dtype)
+    if type(number) is kind.type:
+        return True
+    if type(number) is not _PYTHON[kind.kind]:
+        return False
+    if kind.kind in "iu":
+        limits = np.iinfo(kind)
+        return bool(limits.min <= number <= limits.max)
+    return kind != np.float32 or number != number or float(np.float32(number)) == number
+
+
+def _gathered(
+    op: Operator, inputs: list[Array], offsets: Array, states: list[Any], fields: Sequence[Array]
+) -> list[Any]:
+    """The states again as the interpreted operator knows them."""
+    found = list(states)
+    new = np.flatnonzero(np.diff(offsets))
+    if len(new):
+        a = offsets[new[0]]
+        like = next((state for state in states if state is not None), None)
+        like = op.lift(*(x[a].item() for x in inputs)) if like is None else like
+        for k, state in zip(new.tolist(), gathered(op, like, [field[new] for field in fields]), strict=True):
+            found[k] = state
+    return found
+
+
+def gathered(op: Operator, like: Any, fields: Sequence[Array]) -> list[Any]:
+    """States as the interpreted operator knows them, of the same shape as `like`, from one array per field."""
+    rows = zip(*(field.tolist() for field in fields), strict=True)
+    if op.builtin and op.name == "sum" and isinstance(like, int):
+        return [(high << 32) + low for high, low in rows]
+    return [shaped(like, iter(numbers)) for numbers in rows]
+
+
+def _is_int_sum(op: Operator, layout: Layout) -> bool:
+    return op.builtin and op.name == "sum" and layout.fields[0] == "int64"
+
+
+def flat(state: Any) -> list[Any]:
+    """A state's numbers in their order.
+
+    >>> flat((1, (2.0, 3.0)))
+    [1, 2.0, 3.0]
+    """
+    return [number for part in state for number in flat(part)] if isinstance(state, tuple) else [state]
+
+
+def shaped(like: Any, numbers: Any) -> Any:
+    """Numbers in their order as a state of the same shape.
+
+    >>> shaped((1, (2.0, 3.0)), iter([4, 5.0, 6.0]))
+    (4, (5.0, 6.0))
+    """
+    if not isinstance(like, tuple):
+        number = next(numbers)
+        return type(like)(number) if isinstance(like, np.generic) else number
+    parts = [shaped(part, numbers) for part in like]
+    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)

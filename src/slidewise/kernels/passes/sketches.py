@@ -1,0 +1,146 @@
+"""Sketches over sliding windows, without building a sketch for each window.
+
+HyperLogLog keeps, for each register, the rows that may still become its greatest rank, and how many registers stand at
+which rank: a row that comes or goes changes a few of these counts. Membership of one value in a Bloom filter keeps, for
+each of the value's bits, the last row that set it. The answers are those of the sketches themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.operators import sketches
+from slidewise.operators.values.hashing import NAN_WORD, NUMBER, hash64, key
+
+
+@jit
+def _mix(word: Any) -> Any:
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@cached_jit
+def _hash_words(words: Any, seed_key: Any, out: Any) -> None:
+    for i in range(len(words)):
+        out[i] = _mix(words[i] ^ seed_key)
+
+
+def hashes(x: Any, seed: int) -> Any:
+    """The hashes of all values, equal to `hash64` of each."""
+    if x.dtype == object:
+        return np.array([hash64(value, seed) for value in x.tolist()], np.uint64)
+    if x.dtype == np.float64:
+        words = np.where(x == 0.0, 0.0, x).view(np.uint64)
+        words = np.where(np.isnan(x), np.uint64(NAN_WORD), words)
+    else:
+        words = x.astype(np.int64).view(np.uint64)
+    out = np.empty(len(x), np.uint64)
+    _hash_words(words, np.uint64(key(seed, NUMBER)), out)
+    return out
+
+
+# The estimator's own functions, compiled from the source that the interpreted sketch uses.
+_sigma: Any = jit(sketches._sigma)
+_tau: Any = jit(sketches._tau)
+
+
+@cached_jit
+def _distinct(words: Any, p: int, starts: Any, ends: Any, out: Any) -> None:
+    size = 1 << p
+    most = 65 - p
+    register = np.empty(len(words), np.int32)
+    rank = np.empty(len(words), np.int8)
+    for i in range(len(words)):
+        word = words[i]
+        register[i] = np.int32(word >> np.uint64(64 - p))
+        rest = word & np.uint64((1 << (64 - p)) - 1)
+        r = most
+        while rest != 0:
+            rest = rest >> np.uint64(1)
+            r -= 1
+        rank[i] = r
+    # Each register's candidates, from the greatest rank to the youngest row, as a chain through the rows.
+    head = np.full(size, -1, np.int64)
+    tail = np.full(size, -1, np.int64)
+    after = np.full(len(words), -1, np.int64)
+    before = np.full(len(words), -1, np.int64)
+    counts = np.zeros(most + 1, np.int64)
+    counts[0] = size
+    start = 0
+    end = 0
+    for i in range(len(starts)):
+        if starts[i] >= ends[i]:
+            continue
+        while end < ends[i]:
+            j = register[end]
+            old = rank[head[j]] if head[j] >= 0 else 0
+            last = tail[j]
+            while last >= 0 and rank[last] <= rank[end]:
+                last = before[last]
+            before[end] = last
+            if last >= 0:
+                after[last] = end
+            else:
+                head[j] = end
+            tail[j] = end
+            counts[old] -= 1
+            counts[rank[head[j]]] += 1
+            end += 1
+        while start < starts[i]:
+            j = register[start]
+            if head[j] == start:
+                head[j] = after[start]
+                counts[rank[start]] -= 1
+                if head[j] >= 0:
+                    before[head[j]] = -1
+                    counts[rank[head[j]]] += 1
+                else:
+                    tail[j] = -1
+                    counts[0] += 1
+            start += 1
+        z = size * _tau(1.0 - counts[most] / size)
+        for k in range(most - 1, 0, -1):
+            z = (z + counts[k]) / 2.0
+        z += size * _sigma(counts[0] / size)
+        out[i] = round(size * size / (2.0 * math.log(2.0) * z))
+
+
+def distinct(x: Any, p: int, starts: Any, ends: Any) -> Any:
+    """HyperLogLog's estimate for every window; 0 for an empty one."""
+    out = np.zeros(len(starts), np.int64)
+    _distinct(hashes(x, 0), p, starts, ends, out)
+    return out
+
+
+@cached_jit
+def _member(first: Any, step: Any, bits: int, count: int, wanted: Any, starts: Any, ends: Any, out: Any) -> None:
+    last = np.full(len(wanted), -1, np.int64)
+    end = 0
+    for i in range(len(starts)):
+        while end < ends[i]:
+            at = first[end]
+            for _ in range(count):
+                bit = np.int64(at % np.uint64(bits))
+                for b in range(len(wanted)):
+                    if wanted[b] == bit:
+                        last[b] = end
+                at += step[end]
+            end += 1
+        found = True
+        for b in range(len(wanted)):
+            found &= last[b] >= starts[i]
+        out[i] = found
+
+
+def member(x: Any, bits: int, count: int, probe: Any, starts: Any, ends: Any) -> Any:
+    """Whether a Bloom filter of each window finds the probe."""
+    at, step = hash64(probe, 0), hash64(probe, 1) | 1
+    wanted = np.array(sorted({((at + i * step) & (2**64 - 1)) % bits for i in range(count)}), np.int64)
+    out = np.zeros(len(starts), np.bool_)
+    _member(hashes(x, 0), hashes(x, 1) | np.uint64(1), bits, count, wanted, starts, ends, out)
+    return out

@@ -1,0 +1,1 @@
+"""Exact sums and moments at the speed of plain additions."""

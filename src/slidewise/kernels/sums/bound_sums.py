@@ -1,0 +1,139 @@
+"""Sums and means over windows [starts, ends) that never move back: exact, by the parts of `fast_sums`.
+
+How many rows come and go from one window to the next is hard to foresee, and each wrong guess of the processor costs
+more than all additions. So for a tile of windows the totals of all rows that come are laid out, and those of all rows
+that go; a window's sum is a difference of two of them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from slidewise.kernels.bounds.rows_and_times import longest
+from slidewise.kernels.compiler.cache import load_source
+from slidewise.kernels.sums.row_sums import PARTS, largest, units
+
+ROOM = 512  # rows that may come, and go, within a tile
+
+_BOUNDS = f"""
+ROOM = {ROOM}
+WINDOWS = ROOM // 2  # of a tile
+"""
+
+_SOURCE = '''
+@njit(nogil=True, error_model="numpy")
+def lay_out(x, s0, s1, s2, t, d0, d1, d2):
+    """Write t, and the totals after each value; whether parts were lost."""
+    n = len(x)
+    d0[0], d1[0], d2[0] = t
+    lost = cut(x, s0, s1, s2, d0[1 : n + 1], d1[1 : n + 1], d2[1 : n + 1])
+    run_up(d0[1 : n + 1], d1[1 : n + 1], d2[1 : n + 1], t[0], t[1], t[2])
+    return lost
+
+
+@njit(nogil=True, error_model="numpy")
+def tile(starts, start, ends, end, come, gone, mean, out):
+    """Answers of a tile of windows."""
+    c0, c1, c2 = come
+    g0, g1, g2 = gone
+    for i in range(len(out)):
+        k = u(ends[i] - end)
+        j = u(starts[i] - start)
+        if mean:
+            out[i] = average(c0[k] - g0[j], c1[k] - g1[j], c2[k] - g2[j], float(ends[i] - starts[i]))
+        else:
+            out[i] = total(c0[k] - g0[j], c1[k] - g1[j], c2[k] - g2[j])
+
+
+@njit(nogil=True, error_model="numpy")
+def one_by_one(x, starts, ends, start, end, t, s0, s1, s2, mean, out):
+    """Answers of windows any number of rows apart, or empty, which get none; the totals of the last, where it lies."""
+    t0, t1, t2 = t
+    lost = 0
+    for i in range(len(out)):
+        s = starts[i]
+        e = ends[i]
+        if s >= e:
+            continue
+        if s >= end:
+            t0 = 0.0
+            t1 = 0.0
+            t2 = 0.0
+            start = s
+            end = s
+        while end < e:
+            v = x[end]
+            a = (s0 + v) - s0
+            r = v - a
+            b = (s1 + r) - s1
+            r -= b
+            lost += (s2 + r) - s2 != r
+            t0 += a
+            t1 += b
+            t2 += r
+            end += 1
+        while start < s:
+            v = x[start]
+            a = (s0 + v) - s0
+            r = v - a
+            b = (s1 + r) - s1
+            t0 -= a
+            t1 -= b
+            t2 -= r - b
+            start += 1
+        out[i] = average(t0, t1, t2, float(e - s)) if mean else total(t0, t1, t2)
+    return start, end, (t0, t1, t2), lost
+
+
+@njit(nogil=True, error_model="numpy")
+def three():
+    return np.empty(ROOM + 1), np.empty(ROOM + 1), np.empty(ROOM + 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_bounds(x, starts, ends, s0, s1, s2, mean, out):
+    """Write the sums, or the means, of all windows; whether they are exact."""
+    lost = 0
+    start = 0
+    end = 0
+    t = (0.0, 0.0, 0.0)
+    come = three()
+    gone = three()
+    for a in range(0, len(starts), WINDOWS):
+        S = starts[a : a + WINDOWS]
+        E = ends[a : a + WINDOWS]
+        into = out[a : a + WINDOWS]
+        empty = 0
+        for i in range(len(S)):
+            empty += S[i] >= E[i]
+        comes = E[-1] - end
+        goes = S[-1] - start
+        if empty == 0 and comes <= ROOM and 0 <= goes <= ROOM and S[0] >= start:
+            lost += lay_out(x[end : end + comes], s0, s1, s2, t, *come)
+            lay_out(x[start : start + goes], s0, s1, s2, (0.0, 0.0, 0.0), *gone)
+            tile(S, start, E, end, come, gone, mean, into)
+            t = come[0][comes] - gone[0][goes], come[1][comes] - gone[1][goes], come[2][comes] - gone[2][goes]
+            start += goes
+            end += comes
+        else:
+            start, end, t, lost_here = one_by_one(x, S, E, start, end, t, s0, s1, s2, mean, into)
+            lost += lost_here
+    return lost == 0
+'''
+
+
+@cache
+def _compiled() -> Any:
+    return load_source("bound_sums", PARTS + _BOUNDS + _SOURCE).sum_bounds
+
+
+def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:
+    """The sums or means of float64 values, or None where they cannot be had this way."""
+    scales = units(largest(x), max(1, int(longest(starts, ends))) + ROOM)
+    if scales is None:
+        return None
+    out = np.empty(len(starts))
+    return out if _compiled()(x, starts, ends, *scales, mean, out) else None

@@ -1,0 +1,36 @@
+"""The double-double functions, compiled from the very source that the interpreted operators use."""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any
+
+from slidewise.kernels.compiler.jit import jit
+from slidewise.operators.values import double_double
+
+
+def _compile() -> dict[str, Any]:
+    names = ["two_sum", "_split", "two_product", "_normal", "add", "negate", "multiply", "divide", "quotient"]
+    namespace: dict[str, Any] = {"__name__": __name__, "isfinite": math.isfinite}
+    namespace |= {name: getattr(double_double, name) for name in ("_LARGE", "_SMALL", "_UP", "_DOWN", "_LEAST")}
+    for name in names:
+        source = getattr(double_double, name)
+        function = types.FunctionType(source.__code__, namespace, name)
+        namespace[name] = jit(function)
+    return namespace
+
+
+_compiled = _compile()
+two_sum = _compiled["two_sum"]
+add = _compiled["add"]
+negate = _compiled["negate"]
+multiply = _compiled["multiply"]
+divide = _compiled["divide"]
+quotient = _compiled["quotient"]
+
+
+@jit
+def from_int(x: Any) -> Any:
+    """A 64-bit integer, exactly."""
+    return two_sum(float((x >> 11) << 11), float(x & 2047))

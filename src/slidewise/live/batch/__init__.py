@@ -1,0 +1,1 @@
+"""`push_many`: batches of events through the engine."""

@@ -1,0 +1,161 @@
+"""A batch of events on its way into a live definition: its keys, times and columns, and the rows already there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.columns.arrow_values import python_values
+from slidewise.columns.series import Column, read
+from slidewise.engine.joining import CannotJoinError, arrays_of, concatenated
+from slidewise.engine.sorting import as_arrow, key_codes
+from slidewise.engine.table_rows import arrow_type, time_column
+from slidewise.kernels.bounds.rows_and_times import Grouped
+from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.live.clock import NAIVE, NUMBER, ZONED
+from slidewise.live.keys import canonical
+from slidewise.live.live import Live
+
+if TYPE_CHECKING:
+    from slidewise.columns.frames import Frame
+
+Array = Any
+
+
+class Incoming:
+    """A batch's rows, with a small number for each key of the batch."""
+
+    def __init__(self, live: Live, frame: Frame) -> None:
+        self.live = live
+        self.frame = frame
+        self.count = len(frame)
+        self._columns: dict[str, Column] = {}
+        self.times, self.kind = self._read_times()
+        codes, _ = key_codes([(name, self._series(name)) for name in live.definition.by])
+        if codes is None:
+            codes = np.zeros(self.count, np.int64)
+        _, first, self.codes = np.unique(codes, return_index=True, return_inverse=True)
+        self.keys = self._keys_at(first)
+        self.tracks: list[Any] = [live.tracks.get(key) or live.new_track() for key in self.keys]
+
+    def column(self, name: str) -> Column:
+        if name not in self._columns:
+            self._columns[name] = read(self._series(name), repr(name))
+        return self._columns[name]
+
+    def _series(self, name: str) -> Any:
+        """A column of the table; floats that come where text was have nulls for NaN."""
+        series = self.frame.column(name)
+        if name not in self.live.kinds.others or not str(arrow_type(series)).startswith(("float", "double", "half")):
+            return series
+        import pyarrow.compute as pc
+
+        values = as_arrow(series)
+        return pc.if_else(pc.is_nan(values), None, values)
+
+    def kind_of(self, name: str) -> Any:
+        """A column's Arrow type."""
+        return arrow_type(self.frame.column(name), self._columns.get(name))
+
+    def _read_times(self) -> tuple[Array, str | None]:
+        """Times as the clock counts them, and their kind."""
+        on = self.live.definition.on
+        if on is None:
+            return None, None
+        column = time_column(on, self.column(on))
+        if column.unit is None:
+            kind, times = NUMBER, column.data
+            if self.live.clock.fractions:
+                times = times.astype(np.float64, copy=False)
+        else:
+            kind = ZONED if getattr(column.arrow, "tz", None) else NAIVE
+            far = np.iinfo(np.int64).max // column.unit
+            fits = not self.count or (column.data.min() >= -far and column.data.max() <= far)
+            times = column.data * column.unit if fits else column.data.astype(object) * column.unit
+        if self.count:
+            self.live.clock.check(kind, self.live.clock.shown(times[:1].tolist()[0], kind))
+        return times, kind
+
+    def _keys_at(self, rows: Array) -> list[Any]:
+        names = self.live.definition.by
+        parts = [_values_at(self._series(name), f"the key {name!r}", rows) for name in names]
+        keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
+        if len(names) == 1:
+            return keys[0]
+        return [tuple(key) for key in zip(*keys, strict=True)] if names else [()] * len(rows)
+
+    def newest(self) -> Array:
+        """The newest time of each key before this batch; the least possible where there was none."""
+        nows = [track.now for track in self.tracks]
+        kind = self.times.dtype
+        if kind.kind == "O" or (kind.kind == "i" and any(type(now) is float for now in nows)):
+            raise CannotJoinError
+        least: Any = np.iinfo(np.int64).min if kind == np.int64 else -np.inf
+        try:
+            return np.array([least if now is None else now for now in nows], kind)
+        except OverflowError:
+            raise CannotJoinError from None
+
+    def late(self) -> Array:
+        """Which rows lie before an earlier one of their key."""
+        found = np.zeros(self.count, np.bool_)
+        if self.times is None:
+            return found
+        try:
+            _mark_late(self.codes, self.times, self.newest(), found)
+        except CannotJoinError:
+            newest = [track.now for track in self.tracks]
+            for i, (k, time) in enumerate(zip(self.codes.tolist(), self.times.tolist(), strict=True)):
+                found[i] = newest[k] is not None and time < newest[k]
+                newest[k] = newest[k] if found[i] else time
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as dicts of what the definition reads."""
+        names = list(self.live.definition.inputs)
+        columns = [_values_at(self.frame.column(name), repr(name)) for name in names]
+        return (
+            [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if names else [{}] * self.count
+        )
+
+    def settle(self) -> None:
+        """Let the clock know what kind of time these were."""
+        if self.count:
+            self.live.clock.kind = self.kind
+            self.live.clock.fractions |= self.times is not None and self.times.dtype == np.float64
+
+    def numbers(self) -> Array:
+        """Each row's number in its key, counting on from the rows before this batch."""
+        base = np.array([track.count for track in self.tracks], np.int64)
+        grouped = Grouped(self.codes, len(self.tracks))
+        return base[self.codes] + grouped.places - grouped.offsets[self.codes]
+
+
+@cached_jit
+def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
+    for i in range(len(codes)):
+        k = codes[i]
+        if times[i] < newest[k]:
+            late[i] = True
+        else:
+            newest[k] = times[i]
+
+
+def _values_at(series: Any, what: str, rows: Array | None = None) -> list[Any]:
+    """The values of a series, or those in some rows, as Python has them; `what` names it in errors."""
+    import pyarrow as pa
+
+    try:
+        array = as_arrow(series)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, in pandas
+        chosen = series if rows is None else series.iloc[rows]
+        found: list[Any] = chosen.astype(object).where(~chosen.isna(), None).tolist()
+        return found
+    return python_values(array if rows is None else array.take(pa.array(rows)), what)
+
+
+def there(panes: list[Any]) -> tuple[list[int], list[Array]]:
+    """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
+    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
+    return [pane.held() for pane in panes], [concatenated(list(part)) for part in zip(*parts, strict=True)]

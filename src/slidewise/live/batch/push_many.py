@@ -1,0 +1,155 @@
+"""`push_many`: a batch of events through the kernels, or one by one where that is faster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.frames import frame_of
+from slidewise.definition import check_names
+from slidewise.engine.answers import as_arrays, check_inputs
+from slidewise.engine.joining import CannotJoinError
+from slidewise.errors import TimeOrderError
+from slidewise.live.batch.filtering import Sifted, push_sifted
+from slidewise.live.batch.incoming import Incoming
+from slidewise.live.batch.kernels import Found, evaluate
+from slidewise.live.live import Live, wait_for
+from slidewise.live.operator_errors import fail
+
+# What things cost, in microseconds: an event by itself, and a frozen row that is thawed for it; a batch through the
+# kernels, a key of it, and a row, new or already there.
+_EVENT, _THAW = 8.0, 3.0
+_BATCH, _KEY, _ROW = 3_000.0, 12.0, 0.1
+
+
+def push_many(live: Live, table: Any) -> Any:
+    """See `Live.push_many`."""
+    frame = frame_of(table)
+    check_names(live.definition, frame.names, "table", frame.index)
+    return push_sifted(live, frame, lambda sifted: _push_sifted(live, sifted))
+
+
+def _push_sifted(live: Live, sifted: Sifted) -> Any:
+    if live.waiting is not None:
+        from slidewise.live.batch.waiting import push_waiting
+
+        return push_waiting(live, sifted)
+    frame = sifted.rest
+    incoming = Incoming(live, frame)
+    late = incoming.late()
+    dropped = int(late.sum())
+    if dropped and live.late == "error":
+        raise _late_error(live, incoming, int(late.argmax()))
+    if dropped:
+        incoming = Incoming(live, frame.take(np.flatnonzero(~late)))
+    result = _push(incoming)
+    live.events += incoming.count + dropped
+    sifted.count(late)
+    return result
+
+
+def _push(incoming: Incoming) -> Any:
+    live = incoming.live
+    if by_kernels(incoming):
+        try:
+            answers, commit = evaluate(incoming, peers=False)
+        except CannotJoinError:
+            return _in_turn(incoming)
+        result = incoming.frame.added(answers)
+        commit()
+        return result
+    live.effort = 0.0
+    return _in_turn(incoming)
+
+
+def by_kernels(incoming: Incoming) -> bool:
+    """Whether the kernels are faster than one event after the other.
+
+    Kernels go through all rows of the batch's keys again, and leave them frozen; single events have them thawed first,
+    once. What kernels have cost since then counts against that, so that neither way is taken for long where the other
+    would have paid.
+    """
+    live = incoming.live
+    panes = [pane for track in incoming.tracks for pane in track.panes]
+    held = sum(pane.held() for pane in panes)
+    frozen = sum(pane.held() for pane in panes if getattr(pane, "frozen", None) is not None)
+    kernels = _BATCH + _KEY * len(panes) + _ROW * (held + incoming.count * len(live.specs))
+    events = _EVENT * incoming.count * len(live.specs) + max(0.0, _THAW * frozen - live.effort)
+    if kernels >= events:
+        return False
+    live.effort += kernels
+    return True
+
+
+def _late_error(live: Live, incoming: Incoming, row: int) -> TimeOrderError:
+    code = incoming.codes[row]
+    earlier = incoming.times[:row][incoming.codes[:row] == code].tolist()
+    now = incoming.tracks[code].now
+    newest = max(earlier if now is None else [*earlier, now])
+    shown = [live.clock.shown(time, incoming.kind) for time in (incoming.times.tolist()[row], newest)]
+    return TimeOrderError(
+        f"the time in row {row}, {shown[0]}, lies before {shown[1]}, the newest"
+        + (f" of the key {incoming.keys[code]!r}" if live.definition.by else "")
+        + "; sort the events, or use live(late='drop') or live(late='"
+        + wait_for(incoming.kind)
+        + "'). No row was taken in"
+    )
+
+
+def _in_turn(incoming: Incoming) -> Any:
+    """The batch's events one by one, all or none of them."""
+    live = incoming.live
+    rows = incoming.rows()
+    times = [None] * incoming.count if incoming.times is None else incoming.times.tolist()
+    counts = [track.count for track in incoming.tracks]
+    begun: list[Any] = []
+    answers: list[list[Any]] = []
+    spec = None
+    try:
+        for track in incoming.tracks:
+            for pane in track.panes:
+                spec = pane.spec
+                begun.append(pane)
+                pane.begin()
+        for row, code, time in zip(rows, incoming.codes.tolist(), times, strict=True):
+            values: list[Any] = []
+            for pane in incoming.tracks[code].panes:
+                spec = pane.spec
+                values += pane.take(counts[code] if spec.numbered else time, spec.arguments(row))
+            counts[code] += 1
+            answers.append(values)
+        spec = None
+        result = incoming.frame.added(_as_columns(incoming, answers))
+    except BaseException as error:
+        for pane in begun:
+            pane.undo()
+        fail(spec, error, "no row of the batch was taken in")
+    for pane in begun:
+        pane.keep()
+    for code, time in zip(incoming.codes.tolist(), times, strict=True):
+        incoming.tracks[code].now = time
+    for key, track, count in zip(incoming.keys, incoming.tracks, counts, strict=True):
+        track.count = count
+        live.tracks[key] = track
+    incoming.settle()
+    live.answers += incoming.count
+    return result
+
+
+def _as_columns(incoming: Incoming, answers: list[list[Any]]) -> Found:
+    """Answers of each row, in the order of specs and their members, as columns in the definition's order."""
+    live = incoming.live
+    found: Found = {}
+    at = 0
+    for spec in live.specs:
+        types = [incoming.kind_of(name) for name in spec.columns]
+        columns = [incoming.column(name) for name in spec.columns]
+        for one in spec.members:
+            check_inputs(one.operator, spec.columns, columns, types)
+        part = [values[at : at + len(spec.members)] for values in answers]
+        at += len(spec.members)
+        like = spec.columns[0] if spec.columns else None
+        arrays = as_arrays(spec, types, part)
+        found |= {one.name: (like, array) for one, array in zip(spec.members, arrays, strict=True)}
+    return {name: found[name] for name in live.definition.columns}

@@ -1,0 +1,212 @@
+"""`push_many` where events wait: those that are due come out as a table, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.arrow_values import arrow_array, check_times_of_day
+from slidewise.columns.frames import frame_of
+from slidewise.definition import order_matters
+from slidewise.engine.answers import as_arrays
+from slidewise.engine.joining import CannotJoinError
+from slidewise.engine.sorting import arrange, order_peers
+from slidewise.errors import InputError, SlidewiseError
+from slidewise.live.batch.filtering import Sifted
+from slidewise.live.batch.incoming import Incoming
+from slidewise.live.batch.kernels import evaluate
+from slidewise.live.clock import whole_or_float
+from slidewise.live.live import Live
+from slidewise.live.waiting import Event, Waiting
+from slidewise.operators.values.equality import same
+
+Array = Any
+# So few events go one by one, and so do batches that many more events wait for: the kernels would not pay.
+_FEW, _WAITING_PER_EVENT = 500, 3
+
+
+def push_waiting(live: Live, sifted: Sifted) -> Any:
+    """Take in a batch, and give the events that are due after it; late ones are dropped and counted."""
+    waiting, frame = live.waiting, sifted.rest
+    assert waiting is not None
+    names = [str(name) for name in frame.names]
+    if len({*names}) < len(names):
+        raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
+    incoming = Incoming(live, frame)
+    waiting.check(incoming.kind if incoming.count else None)
+    late, newest = late_rows(live, waiting, incoming)
+    kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
+    through = None
+    if live.callback is None and kept.count >= max(_FEW, len(waiting) // _WAITING_PER_EVENT):
+        # What an operator refuses is found again one by one, where the events at fault are counted and left out.
+        with suppress(CannotJoinError, SlidewiseError):
+            through = _through_kernels(live, waiting, kept, newest)
+    events = [] if through is not None else events_of(waiting, kept)
+    live.events += incoming.count
+    sifted.count(late)
+    live.newest = newest
+    incoming.settle()
+    if through is not None:
+        table, commit = through
+        commit()
+        return frame.like(table)
+    for event in events:
+        waiting.add(event)
+    if newest is not None:
+        live.release(waiting.due(newest))
+    if live.callback is not None:
+        return frame.like(as_table(live, kept, live.deliver()))
+    table = frame.like(as_table(live, kept, live.ready))  # an error leaves the answers for the next call
+    live.deliver()
+    return table
+
+
+def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
+    """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
+    newest, times = live.newest, incoming.times
+    late = np.zeros(incoming.count, np.bool_)
+    least = newest if newest is not None else times[:1].tolist()[0] if incoming.count else 0
+    # Whole times stay exact: what might not fit into 64 bits, or comes after a time of another kind, is judged one by
+    # one.
+    whole = times.dtype == np.int64
+    bound = whole_or_float(waiting.bound, whole)
+    at_once = times.dtype == np.float64 and type(least) is float
+    if whole and type(least) is int:
+        at_once = max(abs(least), bound, *(abs(int(t)) for t in (times.min(initial=0), times.max(initial=0)))) < 2**61
+    if incoming.count and at_once:
+        before = np.maximum.accumulate(np.concatenate([np.array([least], times.dtype), times]))
+        late = times < before[:-1] - bound
+        if waiting.flushed is not None:
+            late |= times <= waiting.flushed
+        return late, before[-1:].tolist()[0]
+    for i, time in enumerate(incoming.times.tolist()):
+        late[i] = newest is not None and waiting.is_late(time, newest)
+        newest = time if newest is None or time > newest else newest
+    return late, newest
+
+
+def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
+    keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
+    rows = python_rows(incoming.frame.arrow())
+    number = waiting.number
+    try:
+        return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
+    except BaseException as error:
+        waiting.number = number
+        error.add_note("no row of the batch was taken in")
+        raise
+
+
+def python_rows(table: Any) -> list[dict[str, Any]]:
+    """A table's rows as dicts."""
+    for name in table.column_names:
+        check_times_of_day(table.column(name), repr(name))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
+    import pyarrow as pa
+
+    table = joined_rows(waiting, incoming.frame.arrow())
+    if len(waiting):
+        incoming = Incoming(live, frame_of(table))
+    if incoming.times.dtype == object:
+        raise CannotJoinError
+    due = waiting.before_edge(incoming.times, newest)
+    stay = Incoming(live, frame_of(table.filter(pa.array(~due))))
+    events = events_of(waiting, stay)
+    table = table.filter(pa.array(due))
+    order = _order(live, Incoming(live, frame_of(table)))
+    batch = Incoming(live, frame_of(table.take(order)))
+    answers, commit = evaluate(batch, peers=True)
+    result = batch.frame.added(answers)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    times = batch.times[place] if batch.count else np.zeros(0)
+    result = result.take(place[np.argsort(times, kind="stable")])
+
+    def commit_all() -> None:
+        commit()
+        waiting.all()
+        for event in events:
+            waiting.add(event)
+
+    return result, commit_all
+
+
+def joined_rows(waiting: Waiting, table: Any) -> Any:
+    """The events that wait, and the rows of a table behind them."""
+    import pyarrow as pa
+
+    if not len(waiting):
+        return table
+    rows = [event.row for event in waiting]
+    try:
+        before = pa.Table.from_pylist(rows, schema=table.schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+        raise CannotJoinError from error
+    if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
+        raise CannotJoinError
+    return pa.concat_tables([before, table])
+
+
+def _order(live: Live, incoming: Incoming) -> Array:
+    """The rows by key and time, those of equal time as the definition orders them."""
+    if not incoming.count:
+        return np.zeros(0, np.int64)
+    groups = len(incoming.keys)
+    arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
+    if any(map(order_matters, live.definition.columns.values())):
+        columns = [(name, incoming.column(name)) for name in live.definition.ordering]
+        arranged = order_peers(arranged, arranged.bring(incoming.times), columns)
+    return arranged.bring(np.arange(incoming.count))
+
+
+def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
+    """Answered events as a table of the batch's columns, and the aggregates behind them."""
+    import pyarrow as pa
+
+    schema = incoming.frame.arrow().schema
+    names = dict.fromkeys(
+        [*schema.names, *(name for row in rows for name in row if name not in live.definition.columns)]
+    )
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        kind = schema.field(name).type if name in schema.names else None
+        try:
+            columns[name] = _fitting(values, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
+            raise InputError(
+                f"events that waited and those of this batch have different kinds of {name!r}, which no column can "
+                f"hold: {error}; flush() gives them as dicts"
+            ) from error
+    try:
+        table = pa.table(columns)
+    except UnicodeEncodeError as error:
+        raise InputError(f"an event that waited has a column whose name no table can have: {error}") from error
+    found: dict[str, Any] = {}
+    for spec in live.specs:
+        types = [incoming.kind_of(name) for name in spec.columns]
+        part = [[row[one.name] for one in spec.members] for row in rows]
+        found |= {one.name: a for one, a in zip(spec.members, as_arrays(spec, types, part), strict=True)}
+    for name in live.definition.columns:
+        table = table.append_column(name, found[name])
+    return table
+
+
+def _fitting(values: list[Any], kind: Any) -> Any:
+    """Values as an Arrow array: of this type where it holds them all, else of their own. Among text, NaN is null."""
+    import pyarrow as pa
+
+    if any(type(value) is str for value in values):
+        values = [None if type(value) is float and value != value else value for value in values]
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        array = arrow_array(values, kind)
+        if same(array.to_pylist(), values):
+            return array
+    return arrow_array(values)

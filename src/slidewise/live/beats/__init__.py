@@ -1,0 +1,1 @@
+"""Live definitions that are answered on a beat."""

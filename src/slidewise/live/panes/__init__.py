@@ -1,0 +1,1 @@
+"""Panes: one window under one key, as single events keep it."""

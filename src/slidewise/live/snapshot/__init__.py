@@ -1,0 +1,1 @@
+"""Snapshots: all state of a live definition as versioned, checksummed bytes."""

@@ -1,0 +1,236 @@
+"""All state of a live definition as bytes: plain values, see `codec`, between a header and a checksum, see `sealing`.
+
+The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
+window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
+windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
+partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
+all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
+times of day, 6 where a column holds no numbers or nothing yet, or events may be put aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from slidewise.definition import Definition
+from slidewise.engine.codec import Reader, Writer
+from slidewise.errors import SlidewiseError, SnapshotError
+from slidewise.live.beats.live_beats import BeatLive
+from slidewise.live.keys import canonical
+from slidewise.live.ledger import Ledger
+from slidewise.live.live import Live, Track
+from slidewise.live.revising import Revising
+from slidewise.live.set_aside import AHEAD, LATE, Guard, LateTo
+from slidewise.live.snapshot.beats import read_beats, write_beats
+from slidewise.live.snapshot.checks import (
+    check_clock,
+    check_event,
+    check_now,
+    check_time,
+    inside,
+    named,
+    require,
+    truth,
+)
+from slidewise.live.snapshot.envelope import check_key, opened, sealed
+from slidewise.live.snapshot.panes import read_panes, write_pane
+from slidewise.live.snapshot.states import plainly, read_ledger, write_ledger
+from slidewise.operators.values.equality import shown
+from slidewise.windows import Duration
+
+VERSION = 6
+
+
+def snapshot(live: Live, key: bytes | None = None) -> bytes:
+    """The live definition's bytes; refused with the reason where a state is no plain value."""
+    check_key(key)
+    out = Writer()
+    for value in (live.late, live.spikes, live.clock.kind, live.clock.fractions, live.newest):
+        out.value(value)
+    for count in (live.events, live.answers, live.dropped, live.failed):
+        out.size(count)
+    more = _more(live)
+    if more:
+        out.version = max(out.version, 6)
+        plainly(out.value, more, "a row that was put aside")
+    _write_waiting(out, live)
+    _write_revising(out, live)
+    if isinstance(live, BeatLive):
+        write_beats(out, live)
+        return sealed(live.definition, max(4, out.version), bytes(out.data), key)
+    out.size(len(live.tracks))
+    for name, track in live.tracks.items():
+        plainly(out.value, name, "a key")
+        out.value(track.now)
+        out.size(track.count)
+        if isinstance(track, Ledger):
+            write_ledger(out, live, track)
+            continue
+        for pane in track.panes:
+            write_pane(out, pane)
+    shares = any(spec.sharing is not None for spec in live.specs)
+    version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
+    return sealed(live.definition, max(version, out.version), bytes(out.data), key)
+
+
+def _more(live: Live) -> dict[str, Any]:
+    """What there was no place for before version 6; what is not in it is as it was then."""
+    keys = [*live.tracks, *(event.key for event in live.waiting or ())]
+    kinds = live.kinds.stored(live.definition.by, keys) if live.events else {}
+    more: dict[str, Any] = {"kinds": kinds} if kinds else {}
+    guard = live.aside.guard
+    if guard is not None:
+        length = str(guard.given) if isinstance(guard.given, Duration) else guard.given
+        more["ahead"] = [length, guard.of, guard.newest, live.aside.ahead]
+    if live.aside.rows:
+        more["aside"] = [[reason, row] for row, reason in live.aside.rows]
+    return more
+
+
+def _read_more(live: Live, more: Any) -> None:
+    require(type(more) is dict, f"there is {shown(more)} where a dict should be")
+    kinds = more.pop("kinds", {})
+    require(type(kinds) is dict, f"columns are {shown(kinds)}")
+    definition = live.definition
+    names = [name for name in definition.needs if name != definition.on]
+    live.kinds.restore(kinds, names, definition.by, live.events)
+    if "ahead" in more:
+        length, of, newest, count = more.pop("ahead")
+        require(type(length) in (str, int, float) and type(of) is str, f"events may be ahead by {shown(length)}")
+        require(type(count) is int and 0 <= count <= live.events, f"{shown(count)} events were ahead")
+        live.aside.guard, live.aside.ahead = Guard(length, of), count
+        if live.clock.kind is not None:
+            live.aside.guard.check(live.clock.kind)
+        if newest is not None:
+            check_time(live, newest, "the newest time that was believed")
+        live.aside.guard.newest = newest
+    for reason, row in more.pop("aside", []):
+        require(reason in (LATE, AHEAD) and type(row) is dict, "no row was put aside like that")
+        live.aside.rows.append((row, reason))
+    require(not more, f"nothing is known of {shown(more)}")
+
+
+def _write_waiting(out: Writer, live: Live) -> None:
+    waiting = live.waiting
+    if waiting is None:
+        return
+    out.value(waiting.flushed)
+    out.size(waiting.number)
+    events = list(waiting)
+    out.size(len(events))
+    for event in events:
+        plainly(out.row, tuple(event.row.items()), "a waiting event")
+        plainly(out.value, event.key, "a key")
+        out.value(event.time)
+        out.size(event.number)
+    out.size(len(live.ready))
+    for row in live.ready:
+        plainly(out.row, tuple(row.items()), "an answer that was not delivered yet")
+
+
+def _write_revising(out: Writer, live: Live) -> None:
+    if isinstance(live, Revising):
+        out.value(str(live.retain) if isinstance(live.retain, Duration) else live.retain)
+        out.size(live.revised)
+        out.size(live.arrivals.number)
+
+
+def restore(
+    definition: Definition,
+    blob: bytes,
+    answered: Callable[[dict[str, Any]], Any] | None,
+    key: bytes | None = None,
+    late_to: LateTo | None = None,
+) -> Live:
+    """The live definition that wrote these bytes."""
+    version, payload = opened(definition, VERSION, blob, key)
+    source = Reader(payload)
+    try:
+        live = _read(source, definition, answered, version)
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError | SlidewiseError) else f"{type(error).__name__}: "
+        raise SnapshotError(f"the snapshot's contents make no sense: {kind}{error}") from error
+    live.aside.late_to = late_to
+    return live
+
+
+def _read(source: Reader, definition: Definition, answered: Any, version: int) -> Live:
+    late, spikes, kind, fractions, newest = [source.value() for _ in range(5)]
+    counts = [source.size() for _ in range(4)]
+    more = source.value() if version >= 6 else {}
+    require(type(late) is str, f"late is {shown(late)}")
+    truth(spikes, "spikes")
+    if late == "revise":
+        live: Live = _read_revising(source, definition)
+    elif definition.every is not None:
+        live = BeatLive(definition, late=late, answered=answered)
+    else:
+        live = Live(definition, late=late, answered=answered, spikes=spikes)
+    check_clock(live, kind, fractions, newest)
+    live.events, live.answers, live.dropped, live.failed = counts
+    _read_more(live, more)
+    with inside("the events that wait"):
+        _read_waiting(source, live)
+    if isinstance(live, BeatLive):
+        read_beats(source, live, lambda: _read_key(source, definition))
+        source.end()
+        live.kinds.of_keys(definition.by, live.tracks)
+        return live
+    for _ in range(source.most()):
+        key = _read_key(source, definition)
+        with inside(f"the key {shown(key)}"):
+            require(key not in live.tracks, "it is there twice")
+            now, count = source.value(), source.size()
+            check_now(live, now, count)
+            if isinstance(live, Revising):
+                live.tracks[key] = read_ledger(source, live, key, now, count)
+                continue
+            track = live.tracks[key] = Track(live.specs)
+            track.now, track.count = now, count
+            read_panes(source, live, track, version)
+    source.end()
+    live.kinds.of_keys(definition.by, live.tracks)
+    return live
+
+
+def _read_revising(source: Reader, definition: Definition) -> Revising:
+    retain = source.value()
+    require(type(retain) in (str, int, float), f"events are retained for {shown(retain)}")
+    live = Revising(definition, retain=retain)
+    live.revised = source.size()
+    live.arrivals.number = source.size()
+    return live
+
+
+def _read_waiting(source: Reader, live: Live) -> None:
+    waiting = live.waiting
+    if waiting is None:
+        return
+    flushed = source.value()
+    if flushed is not None:
+        check_time(live, flushed, "the time up to which events were answered")
+    number = source.size()
+    numbers: set[int] = set()
+    for _ in range(source.most()):
+        row = named(source.row())
+        key, time, at = _read_key(source, live.definition), source.value(), source.size()
+        check_event(live, row, key, time)
+        require(live.newest is not None and time <= live.newest, "an event is newer than the newest time")
+        require(0 < at <= number and at not in numbers, f"an event has the number {at} of {number}")
+        numbers.add(at)
+        event = waiting.event(row, key, time)
+        event.number = at
+        waiting.add(event)
+    waiting.flushed, waiting.number = flushed, number
+    live.ready = [named(source.row()) for _ in range(source.most())]
+
+
+def _read_key(source: Reader, definition: Definition) -> Any:
+    """A key that equals what events bring: NaN is the one NaN again."""
+    key = source.value()
+    names = definition.by
+    if len(names) == 1:
+        return canonical(key, names[0])
+    require(type(key) is tuple, f"{shown(key)} is no key of {len(names)} columns")
+    return tuple([canonical(part, name) for part, name in zip(key, names, strict=True)])

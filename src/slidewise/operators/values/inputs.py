@@ -1,0 +1,44 @@
+"""Reading numbers and truth values from what users insert."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from slidewise.errors import InputError
+from slidewise.operators.values.hashing import plain
+
+
+def number(x: Any, operator: str) -> int | float:
+    """An int or a float, or an error that says what to do.
+
+    >>> number("a", "sum")
+    Traceback (most recent call last):
+    ...
+    slidewise.errors.InputError: sum takes numbers, but got 'a' (str)
+    """
+    if isinstance(x, bool):
+        return int(x)
+    if isinstance(x, (int, float)):
+        return x
+    value = plain(x)
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (int, float)):
+        return value
+    _refuse(x, operator, "numbers")
+
+
+def truth(x: Any, operator: str) -> bool:
+    """True or False, or an error that says what to do."""
+    value = plain(x)
+    if not isinstance(value, bool):
+        _refuse(x, operator, "True and False")
+    return value
+
+
+def _refuse(x: Any, operator: str, takes: str) -> NoReturn:
+    remedy = (
+        "; convert decimals to float, or to an integer number of the smallest unit" if isinstance(x, Decimal) else ""
+    )
+    raise InputError(f"{operator} takes {takes}, but got {x!r} ({type(x).__name__}){remedy}")

@@ -1,0 +1,1 @@
+"""A job file: parsing, checks, what it may ask for, and where it writes."""

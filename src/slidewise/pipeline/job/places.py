@@ -1,0 +1,68 @@
+"""Where a job writes: its tables and its report, which must be free, or a job's own where they are to be replaced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from slidewise.pipeline.folders import why_not_ours
+from slidewise.pipeline.job.job import PARTS, Job
+from slidewise.pipeline.job.toml import JobError
+
+PAGE, PICTURE = "report.html", "report.png"
+TITLE = "<title>Slidewise report</title>"
+
+
+def place(job: Job, part: str) -> str:
+    """Where a part of the results is."""
+    return f"{job.sink.rstrip('/')}/{part}"
+
+
+def check_free(job: Job, overwrite: bool) -> None:
+    """Nothing that is there is overwritten, unless that was asked for, and then only what a job has written."""
+    if "://" not in job.sink:
+        check_tables(Path(job.sink), overwrite)
+    if job.report is not None:
+        check_report(Path(job.report), overwrite)
+
+
+def check_tables(sink: Path, overwrite: bool) -> None:
+    """The same, of the tables in a folder."""
+    if sink.exists() and not sink.is_dir():
+        raise JobError(f"the sink {sink} is a file; name a folder")
+    there = [part for part in PARTS if os.path.lexists(sink / part)]
+    if there and not overwrite:
+        raise JobError(f"{sink} has results already ({', '.join(there)}); give --overwrite, or another sink")
+    for part in there:
+        why = why_not_ours(sink / part)
+        if why is not None:
+            raise JobError(refusal(sink / part, why, "tables that a job has written"))
+
+
+def check_report(folder: Path, overwrite: bool) -> None:
+    """The same, of a report."""
+    there = [name for name in (PAGE, PICTURE) if os.path.lexists(folder / name)]
+    if there and not overwrite:
+        raise JobError(
+            f"{folder} has a report already ({', '.join(there)}); give --overwrite, or another [report] path"
+        )
+    for name in there:
+        path = folder / name
+        why = "is a symbolic link" if path.is_symlink() else None if path.is_file() else "is no file"
+        if why is None and not _is_report(folder / PAGE):
+            why = "is not a job's report" if name == PAGE else f"has no {PAGE} of a job beside it"
+        if why is not None:
+            raise JobError(refusal(path, why, "reports that a job has written"))
+
+
+def _is_report(page: Path) -> bool:
+    try:
+        with open(page, encoding="utf-8", errors="replace") as file:
+            return TITLE in file.read(1_000)
+    except OSError:
+        return False
+
+
+def refusal(path: Path, why: str, what: str) -> str:
+    """Why something is not overwritten, though that was asked for."""
+    return f"{path} {why}; --overwrite replaces only {what}: move it away, or name another place"

@@ -1,0 +1,1 @@
+"""A job's report: points, panels, picture and page."""

@@ -1,0 +1,83 @@
+"""Which aggregates a report draws, and in which panels: a few small ones, chosen by a rule that the report states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slidewise.operators.aggregate import Aggregate
+from slidewise.pipeline.job.job import Job
+
+MOST = 12
+# Operators whose answers lie where the signal's own values do share a panel with it; the others have one each.
+LEVEL = ("mean", "max", "min", "median", "quantile", "first", "last", "geomean")
+CHANGE = ("relative_variation",)
+RULE = (
+    "A panel shows an operator of a column over all its windows; those that lie between the column's own values share "
+    f"one. Panels come in the order of the definition, those of the report's signals first, at most {MOST}."
+)
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel of the picture: its title, the signal behind it, and the aggregates that it shows, by name."""
+
+    title: str
+    signal: str | None
+    columns: Mapping[str, Aggregate]
+
+    @property
+    def is_change(self) -> bool:
+        return all(one.operator.name in CHANGE for one in self.columns.values())
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The panels of a picture, and what is left out: why, by the aggregate's name."""
+
+    panels: tuple[Panel, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def note(self) -> str:
+        """The aggregates that are not drawn, in words."""
+        whys: dict[str, list[str]] = {}
+        for name, why in self.left_out.items():
+            whys.setdefault(why, []).append(name)
+        said = "; ".join(f"{', '.join(names)} ({why})" for why, names in whys.items())
+        return f"Not drawn: {said}." if said else ""
+
+
+def choose_panels(job: Job, kinds: Mapping[str, str]) -> Chosen:
+    """The panels of a job's result, whose columns have these types of Spark's."""
+    left_out: dict[str, str] = {}
+    groups: dict[tuple[object, ...], dict[str, Aggregate]] = {}
+    for name, one in job.definition.columns.items():
+        if not is_number(kinds.get(name, "")):
+            left_out[name] = "no number"
+            continue
+        level = one.operator.name in LEVEL and len(one.columns) == 1 and is_number(kinds.get(one.columns[0], ""))
+        groups.setdefault((level or one.operator.name, one.columns, one.condition), {})[name] = one
+    panels = [_panel(columns) for columns in groups.values()]
+    panels.sort(key=lambda panel: not _reads(panel, job.signals))  # the rest stays in the order of the definition
+    for panel in panels[MOST:]:
+        left_out |= dict.fromkeys(panel.columns, f"beyond the first {MOST} panels")
+    return Chosen(tuple(panels[:MOST]), left_out)
+
+
+def is_number(kind: str) -> bool:
+    return kind.partition("(")[0] in _NUMBERS
+
+
+def _reads(panel: Panel, signals: tuple[str, ...]) -> bool:
+    return any(column in signals for one in panel.columns.values() for column in one.columns)
+
+
+def _panel(columns: dict[str, Aggregate]) -> Panel:
+    one = next(iter(columns.values()))
+    operators = ", ".join(dict.fromkeys(each.operator.name for each in columns.values()))
+    of = ", ".join(one.columns) or "rows"
+    level = one.operator.name in LEVEL and len(one.columns) == 1
+    where = "" if one.condition is None else f" where {one.condition}"
+    return Panel(f"{of}: {operators}{where}", one.columns[0] if level else None, columns)

@@ -1,0 +1,1 @@
+"""A source's rows: read, parsed, cleaned, put in order."""

@@ -1,0 +1,1 @@
+"""Sorting inside a task in bounded memory: runs, spilling and merging."""

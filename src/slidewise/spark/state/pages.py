@@ -1,0 +1,178 @@
+"""A shard's state in pages: bytes under numbers, each read and written at most once in a call.
+
+A page, numbers little-endian:
+
+    4 bytes    "SWPG"
+    2          the format's version
+    16         the stream's fingerprint
+    4          the shard
+    8          the page's number in the shard; page 0 is the shard's directory, and the last three are its trail, see
+               `directory`, and what the query says
+    1          how the payload is made smaller, see `squeezing`
+    4          the payload's length
+    4          the length of what follows
+    ...        the payload, made smaller
+    16         BLAKE2b of everything before
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from slidewise.errors import SnapshotError
+from slidewise.spark.state.compression import squeezed, unsqueezed
+from slidewise.spark.state.page_checks import check_message, reading, require
+
+MAGIC = b"SWPG"
+VERSION = 3
+OLDEST = 2  # that can be read
+DIRECTORY = 0
+WORDS = 2**63 - 1
+TRAIL = 2**63 - 3  # and the one after it: the number of the last call, and of the one before
+LARGE = 36  # the bits of a page's number below those that are a large key's
+# A page of several keys is cut in two above this, so that pages are 16 to 64 KB once they are made smaller.
+LARGEST = 131_072
+_HEADER = struct.Struct("<4sH16sIQBII")
+_DIGEST = 16
+_KILL_AT = os.environ.get("SLIDEWISE_KILL_AT", "").split(",")
+
+
+class OtherQueryError(SnapshotError):
+    """A page was written by another query than the one that reads it."""
+
+
+class Store(Protocol):
+    """Where a shard's pages lie: a map state of Spark, or a dict in tests."""
+
+    def get(self, number: int) -> bytes | None: ...
+
+    def put(self, number: int, page: bytes) -> None: ...
+
+    def remove(self, number: int) -> None: ...
+
+
+class Pages:
+    """The pages of one shard during one call: changes are kept here until `flush` writes them."""
+
+    def __init__(self, store: Store, fingerprint: str, shard: int) -> None:
+        self._store = store
+        self._fingerprint = fingerprint
+        self.shard = shard
+        self._read: dict[int, bytes | None] = {}
+        self._changed: dict[int, bytes | None] = {}
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.first_new = TRAIL  # nothing is stored under this number and those up to the trail
+
+    def read(self, number: int) -> bytes | None:
+        """A page's payload, or None where there is no such page."""
+        if number in self._changed:
+            return self._changed[number]
+        if self.first_new <= number < TRAIL:  # Spark logs a warning for each page that is asked for and not there
+            return None
+        if number not in self._read:
+            page = self._store.get(number)
+            self.bytes_read += 0 if page is None else len(page)
+            self._read[number] = None if page is None else opened(page, self._fingerprint, self.shard, number)
+        return self._read[number]
+
+    def words(self) -> str:
+        """What the query that wrote these pages says, whichever it is; nothing where it left no words."""
+        page = self._store.get(WORDS)
+        return "" if page is None else opened(page, None, self.shard, WORDS).decode(errors="replace")
+
+    def write(self, number: int, payload: bytes) -> None:
+        self._changed[number] = payload
+
+    def drop(self, number: int) -> None:
+        self._changed[number] = None
+
+    def flush(self) -> None:
+        """Write what has changed, the directory last."""
+        moment("before")
+        for number in sorted(self._changed, key=lambda n: (n == DIRECTORY, n)):
+            payload = self._changed[number]
+            if payload is None:
+                self._store.remove(number)
+            elif payload != self._read.get(number):
+                page = closed(payload, self._fingerprint, self.shard, number)
+                self.bytes_written += len(page)
+                self._store.put(number, page)
+                moment("between")
+        moment("after")
+
+
+def closed(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
+    """A page with this payload."""
+    how, body = squeezed(payload)
+    head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(fingerprint), shard, number, how, len(payload), len(body))
+    return head + body + _checksum(head + body)
+
+
+def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> bytes:
+    """A page's payload, once everything about the page is as it should be; with no fingerprint any query's."""
+    what = f"page {number} of shard {shard}"
+    if len(page) < _HEADER.size + _DIGEST or page[: len(MAGIC)] != MAGIC:
+        raise SnapshotError(f"{what} is no page of Slidewise: it has {len(page)} bytes and begins with {page[:4]!r}")
+    version = int.from_bytes(page[4:6], "little")
+    if not OLDEST <= version <= VERSION:
+        remedy = "upgrade Slidewise" if version > VERSION else "start from a new checkpoint"
+        raise SnapshotError(
+            f"{what} has format version {version}, and this Slidewise reads {OLDEST} to {VERSION}; {remedy}"
+        )
+    _, _, found, its_shard, its_number, how, size, length = _HEADER.unpack_from(page)
+    if len(page) != _HEADER.size + length + _DIGEST:
+        raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {RESTORE}")
+    if page[-_DIGEST:] != _checksum(page[:-_DIGEST]):
+        raise SnapshotError(f"{what} is damaged: its checksum does not match; {RESTORE}")
+    if fingerprint is not None and found.hex() != fingerprint:
+        raise OtherQueryError(
+            f"the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
+            f"{found.hex()}, and this query's {fingerprint}; go back to what wrote it, or start from a new checkpoint"
+        )
+    if (its_shard, its_number) != (shard, number):
+        raise SnapshotError(
+            f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {RESTORE}"
+        )
+    with reading(what):
+        return unsqueezed(how, page[_HEADER.size : -_DIGEST], size)
+
+
+RESTORE = "restore the checkpoint from a copy, or start from a new one"
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST).digest()
+
+
+def moment(name: str) -> None:
+    """A moment at which tests kill the process: `SLIDEWISE_KILL_AT=before:9,between:40` does so in one of so many."""
+    for wanted in _KILL_AT:
+        where, _, one_in = wanted.partition(":")
+        if where == name and int.from_bytes(os.urandom(4), "little") % int(one_in or 1) == 0:
+            os.kill(os.getpid(), 9)
+
+
+def record(batch: Any) -> bytes:
+    """A record batch as bytes, without its schema."""
+    return bytes(batch.serialize())
+
+
+def record_from(data: Any, schema: Any, never_null: Iterable[str] = ()) -> Any:
+    """The table whose only record batch these bytes are, checked in full: it comes from storage."""
+    import pyarrow as pa
+
+    try:
+        check_message(data)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+        batch.validate(full=True)
+        require(len(batch) <= 8 * len(data), f"{len(batch)} rows cannot be in {len(data)} bytes")
+        for name in never_null:
+            require(not batch.column(schema.get_field_index(name)).null_count, f"{name!r} has nulls")
+        return pa.Table.from_batches([batch])
+    except (pa.ArrowException, ValueError, OSError, EOFError) as error:
+        raise SnapshotError(f"a page's rows make no sense: {error}; {RESTORE}") from error

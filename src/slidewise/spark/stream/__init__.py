@@ -1,0 +1,1 @@
+"""A definition over a Spark stream: shards, waiting rows, late rows, answers."""

@@ -1,0 +1,268 @@
+"""A definition over a Spark stream: rows packed by shard, state in pages, answers once the watermark has passed."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import timedelta
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, SlidewiseError
+from slidewise.spark.batch.dataframe import answer_types, check, numbered_schema, one_zero, result_schema
+from slidewise.spark.batch.sorted_batches import numbered
+from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.stream.definition_text import words_of
+from slidewise.spark.stream.output import given_as, plain_types, received
+from slidewise.spark.stream.packing import BLOBS, SHARD
+from slidewise.spark.stream.shard import Terms
+from slidewise.spark.worker.task import processor, task
+from slidewise.windows import Duration
+
+SHARDS = 16
+METRICS = "slidewise"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+_DELAY = "spark.watermarkDelayMs"
+_BELIEVED = "believed"  # the time that moves the watermark
+
+
+class StreamPlan(NamedTuple):
+    """How a definition will run on a stream, in words; `watermark` is the delay of the one that is set for it."""
+
+    shards: int
+    forget_after: Duration | None
+    on_beat: bool = False
+    watermark: Duration | None = None
+    ahead: Duration | None = None
+    late_to: str | None = None
+
+    def __str__(self) -> str:
+        more = "" if self.forget_after is None else f"; keys without rows for {self.forget_after} start anew"
+        if self.watermark is not None:
+            more += f"; the watermark is {self.watermark} behind the newest row"
+        if self.ahead is not None:
+            more += f"; rows more than {self.ahead} ahead of the clock are put aside"
+        if self.late_to is not None:
+            more += f"; rows that are not taken in come out without answers, and {self.late_to!r} says why"
+        if self.on_beat:
+            return (
+                f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has "
+                "passed them, and become slices, which are all the state; a row for each key and beat comes once the "
+                f"watermark has passed the beat{more}"
+            )
+        return (
+            f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has passed "
+            f"them, and are answered for all keys of a shard at once, with state in pages{more}"
+        )
+
+
+def over_stream(definition: Definition, df: Any, **options: Any) -> Any:
+    """The stream with one more column per aggregate, or its beats; they come once the watermark has passed them.
+
+    The options are those of `planned_stream`.
+    """
+    schema, plan, metrics = planned_stream(definition, df, **options)
+    terms = terms_of(definition, df.schema, plan)
+    names = df.columns
+    blobs = _hashed(definition, df, plan).mapInArrow(
+        task("slidewise.spark.stream.packing", "packed", plan.shards), BLOBS
+    )
+    new = numbered_schema(schema)
+    answered = blobs.groupBy(SHARD).transformWithStateInPandas(
+        statefulProcessor=processor(terms, names, plain_types(new)),
+        outputStructType=given_as(new),
+        outputMode="Append",
+        timeMode="EventTime",
+    )
+    return received(answered, new, metrics, plan.late_to is not None).toDF(*schema.names)
+
+
+def terms_of(definition: Definition, schema: Any, plan: StreamPlan) -> Terms:
+    """What workers are told of a definition on a stream with this schema."""
+    forget = None if plan.forget_after is None else plan.forget_after.ns // 1_000
+    return Terms(
+        definition,
+        _fingerprint(definition, schema, plan.shards, forget),
+        answer_types(definition, schema),
+        forget,
+        words_of(definition, schema, plan.shards, plan.forget_after),
+        None if plan.ahead is None else plan.ahead.ns // 1_000,
+        plan.late_to,
+    )
+
+
+def _hashed(definition: Definition, df: Any, plan: StreamPlan) -> Any:
+    """The rows under numbers, and their keys' hash before them; behind the watermark that is set for them, if any.
+
+    Of rows that lie ahead of the clock the watermark sees the first moment of 1970, which never moves it. The clock is
+    the micro-batch's, which stays the same when it is run again; shards go by it too, see `stream_lateness`.
+    """
+    from pyspark.sql import functions as F
+
+    keys = [one_zero(df, name) for name in definition.by]
+    hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(df.columns))
+    if plan.watermark is None:
+        return hashed
+    time = F.col(quoted(numbered(df.columns)[df.columns.index(definition.on)]))
+    if plan.ahead is not None:
+        is_ahead = F.unix_micros(time) > F.unix_micros(F.current_timestamp()) + F.lit(plan.ahead.ns // 1_000)
+        time = F.when(is_ahead, F.timestamp_seconds(F.lit(0))).otherwise(time)
+    delay = f"{-(-plan.watermark.ns // 1_000_000)} milliseconds"
+    return hashed.withColumn(_BELIEVED, time).withWatermark(_BELIEVED, delay).drop(_BELIEVED)
+
+
+def planned_stream(
+    definition: Definition,
+    df: Any,
+    shards: int = SHARDS,
+    forget_after: Duration | timedelta | str | None = None,
+    metrics: str = METRICS,
+    watermark: Duration | timedelta | str | None = None,
+    ahead: Duration | timedelta | str | None = None,
+    ahead_of: str = "clock",
+    late_to: str | None = None,
+) -> tuple[Any, StreamPlan, str]:
+    """The result's schema, the plan, and the name of the metrics, or an error; nothing runs.
+
+    `shards` is how many parts keys are put into, which is how many tasks can work at once; it is part of the
+    checkpoint. With `forget_after`, a key that has had no row for longer than this starts anew, and holds no state.
+    `metrics` is the name under which the query's progress shows how many rows were answered, dropped as late, and put
+    aside. `watermark` sets the stream's watermark, this far behind its newest row; rows that lie more than `ahead` past
+    the clock of their micro-batch do not move it, and are put aside. `late_to` is the name of one more column, with
+    which rows that were dropped or put aside come out too: without answers, and with the reason in it.
+    """
+    if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= 65_536:
+        raise SlidewiseError(f"shards= is a number from 1 to 65536, not {shards!r}")
+    if not isinstance(metrics, str) or not metrics:
+        raise SlidewiseError(f"metrics= is a name for the counts in the query's progress, not {metrics!r}")
+    schema = df.schema
+    check(definition, schema)
+    _check_time(definition, schema)
+    _check_watermark(definition, schema, watermark, ahead, ahead_of)
+    _check_settings(df.sparkSession)
+    plan = StreamPlan(
+        shards,
+        _forgotten(definition, forget_after),
+        definition.every is not None,
+        _duration("watermark", watermark),
+        _duration("ahead", ahead),
+        late_to,
+    )
+    return _with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
+
+
+def _duration(option: str, given: Duration | timedelta | str | None) -> Duration | None:
+    try:
+        return None if given is None else Duration.of(given)
+    except SlidewiseError as error:
+        raise SlidewiseError(f"{option}= is a time, such as '30 seconds', not {given!r}: {error}") from None
+
+
+def _with_reason(definition: Definition, schema: Any, late_to: str | None) -> Any:
+    """The result's schema with a column for why a row was not taken in, where one is wanted."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    if late_to is None:
+        return schema
+    if not isinstance(late_to, str) or not late_to:
+        raise SlidewiseError(
+            f"late_to= is the name of a column on a stream, which says of rows that were not taken in why, not "
+            f"{late_to!r}; a function is for live()"
+        )
+    if definition.every is not None:
+        raise SlidewiseError(
+            f"late_to= is not for every={str(definition.every)!r}: beats come out, which lack the columns of the rows; "
+            "the query's progress counts rows that were not taken in, and a second query without every= can give them"
+        )
+    if late_to in schema.names:
+        raise SlidewiseError(f"late_to={late_to!r} is a column already; choose another name")
+    return StructType([*schema.fields, StructField(late_to, StringType(), True)])
+
+
+def _check_time(definition: Definition, schema: Any) -> None:
+    on = definition.on
+    kind = schema[on].dataType.simpleString()
+    if kind != "timestamp":
+        made = (
+            f"F.to_timestamp({on!r})"
+            if kind == "string"
+            else (
+                f"F.col({on!r}).cast('timestamp')"
+                if kind in ("timestamp_ntz", "date")
+                else f"F.timestamp_seconds({on!r})"
+            )
+        )
+        raise InputError(
+            f"on={on!r} has Spark's type {kind}; on a stream it must be a timestamp, since watermarks are: make one, "
+            f"such as {made}, and give windows as durations"
+        )
+
+
+def _check_watermark(definition: Definition, schema: Any, watermark: Any, ahead: Any, ahead_of: str) -> None:
+    on = definition.on
+    marked = [field.name for field in schema.fields if _DELAY in (field.metadata or {})]
+    if ahead_of == "stream":
+        raise SlidewiseError(
+            "ahead_of='stream' is for live(): on a stream rows are taken in by many tasks at once, of which none knows "
+            "the newest time of all; ahead= goes by the clock of the micro-batch"
+        )
+    if ahead_of != "clock":
+        raise SlidewiseError(f"ahead_of= is 'clock' on a stream, not {ahead_of!r}")
+    instead = f"stream.transform(definition, watermark='30 seconds', ahead={str(ahead)!r})"
+    if marked and ahead is not None:
+        raise SlidewiseError(
+            f"the stream has a watermark on {marked[0]!r} already, which believes every row, however far ahead; leave "
+            f"out withWatermark and let transform set it: {instead}"
+        )
+    if marked and watermark is not None:
+        raise SlidewiseError(
+            f"the stream has a watermark on {marked[0]!r} already; leave out withWatermark, or watermark="
+        )
+    if ahead is not None and watermark is None:
+        raise SlidewiseError(f"ahead= needs watermark=, since rows are put aside before they move it: {instead}")
+    if on in marked or watermark is not None:
+        return
+    wrong = f"has a watermark on {marked[0]!r}, and not on the time {on!r}" if marked else "has no watermark"
+    raise SlidewiseError(
+        f"the stream {wrong}, so there is no telling when the rows of a moment are complete; set one: "
+        f"stream.withWatermark({on!r}, '30 seconds').transform(definition)"
+    )
+
+
+def _check_settings(session: Any) -> None:
+    provider = session.conf.get(_PROVIDER, "") or ""
+    if "RocksDB" not in provider:
+        raise SlidewiseError(
+            f"state on a stream needs RocksDB, but the session has {provider or 'no provider'}; set "
+            f"spark.conf.set({_PROVIDER!r}, {_ROCKSDB!r}) before the query starts"
+        )
+    if str(session.conf.get(_CHANGELOG, "false")).lower() != "true":
+        warnings.warn(
+            "without changelog checkpointing each micro-batch uploads whole files of RocksDB instead of what changed; "
+            f"set spark.conf.set({_CHANGELOG!r}, 'true') before the query starts",
+            stacklevel=5,
+        )
+
+
+def _forgotten(definition: Definition, given: Duration | timedelta | str | None) -> Duration | None:
+    if given is None:
+        return None
+    forget = Duration.of(given)
+    for name, aggregate in definition.columns.items():
+        last, grain = (None, None) if aggregate.window is None else (aggregate.window.last, aggregate.window.grain)
+        more = grain.ns if isinstance(grain, Duration) else 0
+        if isinstance(last, Duration) and last.ns + more > forget.ns:
+            with_grain = f" and its grain, {grain}" if more else ""
+            raise SlidewiseError(
+                f"forget_after={forget} is shorter than the window of {name!r}, {last}{with_grain}; make it as long"
+            )
+    return forget
+
+
+def _fingerprint(definition: Definition, schema: Any, shards: int, forget_after: int | None) -> str:
+    """A digest of all that the state in a checkpoint depends on."""
+    columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
+    said = repr((definition.fingerprint(), columns, shards, forget_after))
+    return blake2b(said.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""FiBA, the finger B-tree aggregator: nodes, spines, ranges, storage and checks."""

@@ -1,0 +1,1 @@
+"""Data structures below the algorithms: chunked queues, sublists, scans and ordered trees."""

@@ -1,0 +1,58 @@
+"""A definition's beats over a whole table: rows sorted once and folded into slices, one row for each key and beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.frames import frame_of
+from slidewise.definition import Definition, check_names
+from slidewise.engine.beats.parts import Kept
+from slidewise.engine.beats.slices import as_times, sliced
+from slidewise.engine.sorting import key_codes
+from slidewise.engine.table_rows import Rows
+from slidewise.kernels.bounds.beats import times_of
+
+Array = Any
+
+
+def beats_of_table(definition: Definition, table: Any) -> Any:
+    """The keys, the beats and the aggregates as a table of the same kind; keys in order of their first rows."""
+    frame = frame_of(table)
+    check_names(definition, frame.names, "table", frame.index)
+    rows = Rows(definition, frame)
+    arranged, times = rows.arranged, rows.times
+    assert times is not None
+    assert definition.on is not None
+    kept = Kept(definition, in_batch=True)
+    beats = kept.beats(times.unit, times.data.dtype == np.float64, times.arrow)
+    codes = np.repeat(np.arange(len(arranged.offsets) - 1), np.diff(arranged.offsets))
+    slices, given = sliced(kept, beats, rows, codes, arranged.bring(times.data), arranged.bring)
+    due = slices.due(beats)
+    answers = slices.answers(kept, beats, due, given)
+    first = _first_rows(definition, frame)
+    order = np.argsort(first[due.codes], kind="stable") if len(due) else np.zeros(0, np.int64)
+    like = {one.name: kept.parts[one.part].columns[:1] for one in kept.asked}
+    moments = as_times(definition.on, times, times_of(beats, due.numbers))
+    found: dict[str, tuple[str | None, Any]] = {definition.on: (definition.on, moments)}
+    found |= {name: (like[name][0] if like[name] else None, array) for name, array in answers.items()}
+    in_order = {name: (one, array.take(_places(order))) for name, (one, array) in found.items()}
+    return frame.beside(definition.by, first[due.codes[order]], in_order)
+
+
+def _places(order: Array) -> Any:
+    import pyarrow as pa
+
+    return pa.array(order)
+
+
+def _first_rows(definition: Definition, frame: Any) -> Array:
+    """The first row of each key, by the key's code."""
+    codes, groups = key_codes([(name, frame.column(name)) for name in definition.by])
+    found = np.full(groups, len(frame), np.int64)
+    if codes is None:
+        found[:] = 0
+    else:
+        np.minimum.at(found, codes, np.arange(len(codes)))
+    return found

@@ -1,0 +1,1 @@
+"""Traces as terminal output, SVG, PNG and HTML."""

@@ -1,0 +1,1 @@
+"""How each algorithm is looked at: its parts, rules and cases."""

@@ -1,0 +1,148 @@
+"""The paper's four algorithms as they are seen: Two-Stacks, Two-Stacks Lite, DABA and DABA Lite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slidewise.swag import Daba, DabaLite, TwoStacks, TwoStacksLite
+from slidewise.swag.structures.deque import walk
+from slidewise.swag.structures.sublists import Pointers, cases
+from slidewise.trace.views.view import Shape, View, beside, cell, partial, queue
+from slidewise.trace.views.watching import Watched
+
+VAL = "val: v_i, the lifted row itself"
+BACK_AGG = "back, [B, E): agg is v_(B-F) ⊗ … ⊗ v_i, from B up to its own row"
+FRONT = "front, [F, {end}): {holds} v_i ⊗ … ⊗ v_(B-F-1), from its own row up to the one before B"
+AGG_B = "aggB: v_(B-F) ⊗ … ⊗ v_(E-F-1), the product of the back, [B, E)"
+BACK = "back, [B, E): holds v_i, its own row"
+
+STACK_CASES = {
+    "push": "the row goes onto the back, with one coin for its later flip",
+    "flip": "the front is empty: the whole back is turned round, one call for each row, paid with the coins",
+    "pop": "the oldest row leaves the front",
+}
+DABA_CASES = {
+    "singleton": "the front was empty: the one row left, if any, becomes it",
+    "flip": "front and back have the same size: they become the left and the right sublist, and B moves to E",
+    "shrink": "left and right each give one row: one joins the front, one the accumulator",
+    "shift": "left and right are empty: L, R and A move on by one, and no call is made",
+}
+
+
+def _two_stacks(swag: Any, watched: Watched) -> Shape:
+    front, back = list(swag.F), list(swag.B)[::-1]
+    cells = []
+    for i, (val, agg) in enumerate(front + back):
+        part = "F" if i < len(front) else "B"
+        fields = partial(watched, val, "val", "val"), partial(watched, agg, part, "agg")
+        cells.append(cell(i, part, *fields, coin=part == "B"))
+    return queue(cells, {"F": 0, "B": len(front), "E": len(cells)}, [])
+
+
+def _two_stacks_lite(swag: Any, watched: Watched) -> Shape:
+    F, B, E = swag.F, swag.B, swag.E
+    cells = []
+    for p, slot in enumerate(walk(swag._cF, F, E), F):
+        part = "F" if p < B else "B"
+        cells.append(cell(p - F, part, partial(watched, slot, part), coin=part == "B"))
+    return queue(cells, {"F": 0, "B": B - F, "E": E - F}, [beside(watched, swag.aggB, "aggB", "aggB", "B")])
+
+
+def part_of(p: int, pointers: Pointers) -> str:
+    """The sublist that a position of DABA lies in, by the paper's letter; F is the leftmost portion of l_F."""
+    _, L, R, A, B, _ = pointers
+    return "F" if p < L else "L" if p < R else "R" if p < A else "A" if p < B else "B"
+
+
+def _relative(pointers: Pointers) -> dict[str, int]:
+    return {name: p - pointers.F for name, p in pointers._asdict().items()}
+
+
+def _daba(swag: Any, watched: Watched) -> Shape:
+    pointers = Pointers.of(swag)
+    F, E = pointers.F, pointers.E
+    pairs = zip(walk(swag._cF, F, E), walk(swag._cF, F, E, field=1), strict=True)
+    cells = []
+    for p, (val, agg) in enumerate(pairs, F):
+        part = part_of(p, pointers)
+        cells.append(cell(p - F, part, partial(watched, val, "val", "val"), partial(watched, agg, part, "agg")))
+    return queue(cells, _relative(pointers), [])
+
+
+def _daba_lite(swag: Any, watched: Watched) -> Shape:
+    pointers = Pointers.of(swag)
+    cells = []
+    for p, slot in enumerate(walk(swag._cF, pointers.F, pointers.E), pointers.F):
+        part = part_of(p, pointers)
+        cells.append(cell(p - pointers.F, part, partial(watched, slot, part)))
+    rule, part = ("aggRA", "R") if pointers.L != pointers.R else ("idle", "none")
+    ra = beside(watched, swag.aggRA, rule, "aggRA", part)
+    return queue(cells, _relative(pointers), [ra, beside(watched, swag.aggB, "aggB", "aggB", "B")])
+
+
+def _stacks_went(operation: str, before: int, after: int) -> tuple[str, ...]:
+    if operation == "insert":
+        return ("push",)
+    return ("pop",) if before else ("flip", "pop")
+
+
+TWO_STACKS = View(
+    name="two-stacks",
+    algorithm=TwoStacks,
+    kind="queue",
+    look=_two_stacks,
+    mark=lambda swag: len(swag.F),
+    went=_stacks_went,
+    rules={"val": VAL, "F": FRONT.format(end="B", holds="agg is"), "B": BACK_AGG},
+    cases=STACK_CASES,
+    every="+2 -2",
+)
+TWO_STACKS_LITE = View(
+    name="two-stacks-lite",
+    algorithm=TwoStacksLite,
+    kind="queue",
+    look=_two_stacks_lite,
+    mark=lambda swag: swag.B - swag.F,
+    went=_stacks_went,
+    rules={"F": FRONT.format(end="B", holds="holds"), "B": BACK, "aggB": AGG_B},
+    cases=STACK_CASES,
+    every="+2 -2",
+)
+DABA = View(
+    name="daba",
+    algorithm=Daba,
+    kind="queue",
+    look=_daba,
+    mark=Pointers.of,
+    went=lambda _, before, after: cases(before, after),
+    rules={
+        "val": VAL,
+        "F": FRONT.format(end="L", holds="agg is"),
+        "L": "left, [L, R): agg is v_i ⊗ … ⊗ v_(R-F-1), from its own row up to the one before R",
+        "R": "right, [R, A): agg is v_(R-F) ⊗ … ⊗ v_i, from R up to its own row",
+        "A": "accumulator, [A, B): agg is v_i ⊗ … ⊗ v_(B-F-1), from its own row up to the one before B",
+        "B": BACK_AGG,
+    },
+    cases=DABA_CASES,
+    every="+1 -1 +6 -3",
+)
+DABA_LITE = View(
+    name="daba-lite",
+    algorithm=DabaLite,
+    kind="queue",
+    look=_daba_lite,
+    mark=Pointers.of,
+    went=lambda _, before, after: cases(before, after),
+    rules={
+        "F": FRONT.format(end="L", holds="holds"),
+        "L": "left, [L, R): holds v_i ⊗ … ⊗ v_(R-F-1), from its own row up to the one before R",
+        "R": "right, [R, A): holds v_i, its own row",
+        "A": "accumulator, [A, B): holds v_i ⊗ … ⊗ v_(B-F-1), from its own row up to the one before B",
+        "B": BACK,
+        "aggRA": "aggRA: v_(R-F) ⊗ … ⊗ v_(B-F-1), the product of right and accumulator, [R, B), while L ≠ R",
+        "idle": "aggRA: not read before the next flip, since L = R",
+        "aggB": AGG_B,
+    },
+    cases=DABA_CASES,
+    every="+1 -1 +6 -3",
+)
