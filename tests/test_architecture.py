@@ -16,7 +16,7 @@ ORDER = [
     *("__main__", "cli", "tour", "trace", "evaluation", "pipeline", "sliding"),
     *("spark", "live", "tables", "rolling", "compiled", "definition_files", "import_paths"),
     *("engine", "explaining", "suggesting", "choosing", "definition", "kernels", "columns"),
-    *("swag", "operators", "windows", "folders", "errors"),
+    *("swag", "operators", "windows", "folders", "arrays", "errors"),
 ]
 
 

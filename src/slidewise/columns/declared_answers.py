@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.results import BARE, as_arrow_array
 from slidewise.operators.answer_types import fits, misfit
 from slidewise.operators.operator import Operator
 from slidewise.operators.values.hashing import plain
-
-Array = Any
 
 
 def as_declared(op: Operator, fields: dict[str, Array], valid: Array | None, column: str | None = None) -> Any:

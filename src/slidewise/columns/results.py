@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, structured
-from slidewise.columns.series import Array, kind_of
+from slidewise.columns.series import kind_of
 from slidewise.errors import InputError
 
 BARE = ""  # the name of the one field of answers that are no structs

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import pandas_array, python_values
 from slidewise.errors import InputError, SlidewiseError
-
-Array = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,8 @@ class Column:
             return answers
         import pyarrow as pa
 
-        return pa.array(answers.tolist(), pa.list_(self.arrow))
+        array: Array = pa.array(answers.tolist(), pa.list_(self.arrow))
+        return array
 
     def as_objects(self) -> Column:
         """Times as the objects that they stand for; other columns as they are."""
@@ -219,7 +219,8 @@ def _from_arrow(values: Any, what: str) -> Column:
         raise InputError(f"{what} holds decimals ({kind}); cast them to float64, or to integers of the smallest unit")
 
     def plain(numbers: Any, fill: Any) -> Array:
-        return (numbers.fill_null(fill) if numbers.null_count else numbers).to_numpy(zero_copy_only=False)
+        array: Array = (numbers.fill_null(fill) if numbers.null_count else numbers).to_numpy(zero_copy_only=False)
+        return array
 
     def back(answers: Array) -> Array:
         return answers.astype(kind.to_pandas_dtype(), copy=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.evaluate import as_numbers
@@ -23,8 +24,6 @@ from slidewise.kernels.bounds.grain import cells
 from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.passes.partials import Partials, partials
 from slidewise.operators.operator import Operator
-
-Array = Any
 
 
 class Cells:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.results import BARE
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
@@ -23,8 +24,6 @@ from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
     from slidewise.columns.series import Column
-
-Array = Any
 
 
 def answer(

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, python_values
 from slidewise.columns.series import Column, read
 from slidewise.errors import InputError
-
-Array = Any
 
 if TYPE_CHECKING:
     pass

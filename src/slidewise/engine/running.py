@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import Column
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.sorting import mark_peers
@@ -14,8 +15,6 @@ from slidewise.engine.window_spec import Member, Spec
 from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.running import running
-
-Array = Any
 
 
 class Before(NamedTuple):

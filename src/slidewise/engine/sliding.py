@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.columns.series import Column
 from slidewise.engine.answers import check_inputs, typed
@@ -17,8 +18,6 @@ from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import grain_bounds
 from slidewise.kernels.bounds.rows_and_times import Grouped, time_bounds
 from slidewise.operators.quantiles import exact_quantile
-
-Array = Any
 
 
 def columns_of(batch: Any, spec: Spec) -> tuple[list[Column], Array | None]:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import pandas_array
 from slidewise.columns.series import Column, kind_of, read
 from slidewise.errors import InputError
 from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.compiler.jit import cached_jit
-
-Array = Any
 
 
 class Arranged:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.frames import Frame
 from slidewise.columns.operator_types import readied
 from slidewise.columns.series import Column, read
@@ -31,8 +32,6 @@ from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.aggregate import Aggregate, at_least
 from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Duration, Window
-
-Array = Any
 
 
 class Rows:
@@ -159,7 +158,8 @@ class Rows:
     def _number_in_key(self) -> Array:
         """The number of each sorted row in its key, from 1 on."""
         offsets = self.arranged.offsets
-        return np.arange(1, self._count + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+        array: Array = np.arange(1, self._count + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+        return array
 
     def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
         flag = None if aggregate.condition is None else self.column(aggregate.condition)

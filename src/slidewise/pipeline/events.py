@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.folders import whole_file
-
-Array = Any
 
 TICK = 10_000_000  # times are in ticks of 100 ns, as in the challenge's file
 START = 1_329_929_188  # 2012-02-22 16:46:28, in seconds

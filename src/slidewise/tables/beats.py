@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.frames import frame_of
 from slidewise.definition import Definition, check_names
 from slidewise.engine.beats.parts import Kept
@@ -13,8 +14,6 @@ from slidewise.engine.beats.slices import as_times, sliced
 from slidewise.engine.sorting import key_codes
 from slidewise.engine.table_rows import Rows
 from slidewise.kernels.bounds.beats import times_of
-
-Array = Any
 
 
 def beats_of_table(definition: Definition, table: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.columns.series import Column
 from slidewise.definition import Definition
@@ -22,8 +23,6 @@ from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Beats, Duration, Window
-
-Array = Any
 
 
 class Source(Protocol):

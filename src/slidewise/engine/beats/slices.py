@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.results import BARE, as_arrow_array
 from slidewise.columns.series import Column, read
 from slidewise.engine.answers import check_inputs, typed
@@ -16,8 +17,6 @@ from slidewise.kernels.bounds.beats import beat_bounds, beats_seen, held_at, sli
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Beats
-
-Array = Any
 
 
 class Due(NamedTuple):
@@ -76,7 +75,8 @@ class Slices:
     def needed(self, beats: Beats, after: Any) -> Array:
         """Which slices windows hold after a beat: of all keys, or of each."""
         last = held_at(beats, self.numbers)[1]
-        return last > (after if np.ndim(after) == 0 else after[self.codes])
+        array: Array = last > (after if np.ndim(after) == 0 else after[self.codes])
+        return array
 
     def answers(self, kept: Kept, beats: Beats, due: Due, given: list[Arguments]) -> dict[str, Any]:
         """Each aggregate's answers at these beats as an Arrow array, by name."""

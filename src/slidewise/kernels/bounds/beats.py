@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import InputError
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.windows import Beats
 
-Array = Any
 _FARTHEST = 2**62
 _EXACT = 2**53  # integers up to here are floats, so that their quotient is rounded once
 
@@ -33,8 +33,10 @@ def slice_numbers(beats: Beats, times: Array) -> Array:
     at = np.array([at for at, _ in beats.cuts], np.int64)
     rest = times - beat * beats.every
     if beats.per == 1:
-        return beat - (rest < at[0])
-    return beat * beats.per + (np.searchsorted(at, rest, side="right") - 1)
+        array: Array = beat - (rest < at[0])
+        return array
+    array: Array = beat * beats.per + (np.searchsorted(at, rest, side="right") - 1)
+    return array
 
 
 def _float_numbers(beats: Beats, times: Array) -> Array:
@@ -77,10 +79,12 @@ def times_of(beats: Beats, numbers: Array) -> Array:
 
 def _quotient(beats: Beats, beat: Array, at: Any) -> Array:
     if not beats.floats:
-        return beat * beats.every + at
+        array: Array = beat * beats.every + at
+        return array
     most = int(np.abs(beat).max(initial=0) + 1) * beats.every + int(np.abs(at).max())
     if most < _EXACT and beats.scale < _EXACT:
-        return (beat * beats.every + at) / np.float64(beats.scale)
+        array: Array = (beat * beats.every + at) / np.float64(beats.scale)
+        return array
     places = np.broadcast_to(at, beat.shape).tolist()
     exact = [(k * beats.every + a) / beats.scale for k, a in zip(beat.tolist(), places, strict=True)]
     return np.array(exact, np.float64)

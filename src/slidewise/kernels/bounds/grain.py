@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import ends_of_peers
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.windows import grain as exactly
 
-Array = Any
 _LEAST = np.iinfo(np.int64).min
 
 
@@ -56,7 +56,8 @@ def cells(times: Array, grain: Any, edge: bool) -> Array:
     scale = grain.denominator
     if _farthest(times) * scale + 1 >= 2**63:
         return np.array([*(exactly.cell(time, grain, edge) for time in times.tolist()), None], object)[:-1]
-    return (times * scale - (0 if edge else 1)) // int(grain * scale)
+    array: Array = (times * scale - (0 if edge else 1)) // int(grain * scale)
+    return array
 
 
 def _multiples(times: Array, grain: float) -> Array:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.codegen.kernel import Answers
@@ -22,8 +23,6 @@ from slidewise.kernels.codegen.templates import Passes, passes, run_pass
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.running import gathered, spread
 from slidewise.operators.operator import Operator
-
-Array = Any
 
 _PASSES = """
 def lift_pass({x}, {S}):

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.codegen.layouts import Layout
 from slidewise.kernels.codegen.templates import passes, run_pass
 from slidewise.operators.operator import Operator
-
-Array = Any
 
 _PASS = """
 def running_pass({x}, offsets, started, {S}, {O}):

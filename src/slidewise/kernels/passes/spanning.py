@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.codegen.templates import Passes, passes, run_pass
 from slidewise.kernels.passes.spanning_objects import SpanningObjects, spanning_objects
 from slidewise.operators.operator import Operator
 
-Array = Any
 State = tuple[Any, ...]
 
 _PASSES = """

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.bucket_middles import bucket_numbers
 from slidewise.kernels.passes.interpreted import as_answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.values import log_buckets
-
-Array = Any
 
 _OF_BOUNDED_SIZE = ("hyperloglog", "bloom")
 _EXTREMES = ("max", "min", "first", "last", "argmax", "argmin", "maxcount", "mincount", "m4")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.bounds.rows_and_times import distinct_counts
 from slidewise.kernels.codegen.kernel import Answers
@@ -17,8 +18,6 @@ from slidewise.kernels.passes.sketches import distinct, member
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import exact_quantile
 from slidewise.operators.values.log_buckets import parts_of
-
-Array = Any
 
 
 def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answers:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit
-
-Array = Any
 
 
 def ahead_of_clock(times: Array, length: int, now: int) -> Array:

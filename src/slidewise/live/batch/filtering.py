@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import check_times_of_day
 from slidewise.live.batch.incoming import Incoming
 from slidewise.live.set_aside import AHEAD, LATE
@@ -15,8 +16,6 @@ from slidewise.live.set_aside import AHEAD, LATE
 if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
     from slidewise.live.live import Live
-
-Array = Any
 
 
 class Sifted:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import python_values
 from slidewise.columns.series import Column, read
 from slidewise.engine.joining import CannotJoinError, arrays_of, concatenated
@@ -19,8 +20,6 @@ from slidewise.live.live import Live
 
 if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
-
-Array = Any
 
 
 class Incoming:
@@ -58,7 +57,7 @@ class Incoming:
         """A column's Arrow type."""
         return arrow_type(self.frame.column(name), self._columns.get(name))
 
-    def _read_times(self) -> tuple[Array, str | None]:
+    def _read_times(self) -> tuple[Any, str | None]:
         """Times as the clock counts them, and their kind."""
         on = self.live.definition.on
         if on is None:
@@ -129,7 +128,8 @@ class Incoming:
         """Each row's number in its key, counting on from the rows before this batch."""
         base = np.array([track.count for track in self.tracks], np.int64)
         grouped = Grouped(self.codes, len(self.tracks))
-        return base[self.codes] + grouped.places - grouped.offsets[self.codes]
+        array: Array = base[self.codes] + grouped.places - grouped.offsets[self.codes]
+        return array
 
 
 @cached_jit

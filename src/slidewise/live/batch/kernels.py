@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.cells import Celled, Cells
@@ -25,7 +26,6 @@ from slidewise.live.batch.incoming import Incoming, there
 from slidewise.live.operator_errors import fail
 from slidewise.live.panes.cell_pane import CellPane
 
-Array = Any
 Found = dict[str, tuple[str | None, Any]]
 
 

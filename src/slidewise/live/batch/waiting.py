@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, check_times_of_day
 from slidewise.columns.frames import frame_of
 from slidewise.definition import order_matters
@@ -23,7 +24,6 @@ from slidewise.live.live import Live
 from slidewise.live.waiting import Event, Waiting
 from slidewise.operators.values.equality import same
 
-Array = Any
 # So few events go one by one, and so do batches that many more events wait for: the kernels would not pay.
 _FEW, _WAITING_PER_EVENT = 500, 3
 

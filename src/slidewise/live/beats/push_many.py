@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import frame_of
 from slidewise.definition import check_names
@@ -26,7 +27,6 @@ from slidewise.live.beats.live_beats import BeatLive
 from slidewise.live.beats.track import BeatTrack
 from slidewise.live.operator_errors import operators_of
 
-Array = Any
 FEW = 64  # so few events go one by one
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import frame_of
 from slidewise.engine.beats.slices import Slices, sliced
@@ -19,8 +20,6 @@ from slidewise.live.batch.waiting import events_of, joined_rows
 from slidewise.live.beats.live_beats import BeatLive
 from slidewise.live.beats.push_many import as_moments, there
 from slidewise.live.waiting import Waiting
-
-Array = Any
 
 
 class Went(NamedTuple):

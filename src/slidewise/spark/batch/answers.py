@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import Column
 from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.cells import Celled, Cells
@@ -17,8 +18,6 @@ from slidewise.engine.sliding import Slid, columns_of
 from slidewise.engine.window_spec import Spec
 from slidewise.errors import SumOverflowError
 from slidewise.spark.sort.sorted_rows import SortedRows
-
-Array = Any
 
 
 def answer(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:

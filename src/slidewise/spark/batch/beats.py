@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.beats.parts import Kept
 from slidewise.engine.beats.slices import Slices, as_times, sliced
@@ -24,7 +25,6 @@ from slidewise.spark.error_rows import first_to_fail
 from slidewise.spark.sort.sorted_rows import SortedRows, check_times, codes_of, named
 from slidewise.windows import Beats
 
-Array = Any
 MOST = 2**21  # beats that are answered at once, about
 _NEVER, _ALWAYS = -(2**62), 2**62
 
@@ -155,7 +155,8 @@ class Beating(Carrying):
         return keys if self._before is None else pa.concat_tables([self._key.select(names), keys])
 
     def _slices_of_keys(self, table: Any, codes: Array) -> Array:
-        return self._keys(table, codes).column(SLICE).to_numpy()
+        array: Array = self._keys(table, codes).column(SLICE).to_numpy()
+        return array
 
     def _with_keys(self, table: Any, codes: Array, which: Array, moments: Any) -> Any:
         import pyarrow as pa

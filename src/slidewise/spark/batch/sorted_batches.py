@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.definition import Definition
 from slidewise.engine.cells import Cells
@@ -22,8 +23,6 @@ from slidewise.spark.batch.answers import answer
 from slidewise.spark.batch.time_slices import COPY, HIDDEN, Slices
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, check_keys, check_order, check_times, codes_of, named
-
-Array = Any
 
 # Batches are gathered until they are this long, and as long as what is kept: windows are gone through twice at most.
 FEWEST = 65_536
@@ -113,7 +112,7 @@ class Carrying:
         times = self._places(rows) if self._timed else None
         went = []
         for spec, before in zip(self._specs, old, strict=True):
-            places = numbers if spec.numbered else times
+            places = numbers if spec.numbered or times is None else times
             try:
                 went.append(answer(rows, spec, places, before))
             except Exception as error:

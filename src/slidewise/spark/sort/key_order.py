@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any
+from slidewise.arrays import Array
 
 
 def first_backwards(columns: Sequence[Any], at: Array) -> int | None:

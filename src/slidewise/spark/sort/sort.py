@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition, order_matters
 from slidewise.engine.sorting import arrange, order_peers, together
@@ -22,8 +23,6 @@ from slidewise.spark.sort.merge import merged
 from slidewise.spark.sort.sorted_rows import check_times
 from slidewise.spark.sort.spill import Spilled, memory
 from slidewise.spark.types import SIMPLE
-
-Array = Any
 
 # Sorted rows go on in pieces of so many, so that their answers are not all there at once.
 PIECE = 1 << 16

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition
 from slidewise.engine.sorting import key_codes
 from slidewise.engine.table_rows import time_column
 from slidewise.errors import InputError, TimeOrderError
 from slidewise.spark.sort.key_order import first_backwards
-
-Array = Any
 
 
 class SortedRows:

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import SnapshotError
 from slidewise.spark.state.directory import Bucket, Directory
 from slidewise.spark.state.page_checks import check_keys, check_order, reading, require
 from slidewise.spark.state.pages import LARGEST, Pages, record, record_from
 from slidewise.spark.state.runs import ranges
 
-Array = Any
 LOWEST = -(2**63)
 HASH, NEWEST, COUNT, STATES, LARGE = (f"slidewise {name}" for name in ("hash", "newest", "rows", "states", "large"))
 
@@ -53,7 +53,8 @@ class Keys:
         return len(self.table)
 
     def numbers(self, name: str) -> Array:
-        return self.table.column(name).to_numpy()
+        array: Array = self.table.column(name).to_numpy()
+        return array
 
     @property
     def rows(self) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.cells import Celled, Cells
 from slidewise.engine.window_spec import Spec
@@ -22,8 +23,6 @@ from slidewise.spark.state.large_cells import LargeCells
 from slidewise.spark.state.pages import LARGEST, Pages
 from slidewise.spark.state.runs import Runs, distinct, ranges
 from slidewise.spark.state.window_state import Kept
-
-Array = Any
 
 
 class KeptCells(Kept):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.cells import Cells, fresh
@@ -25,7 +26,6 @@ from slidewise.spark.state.large_key import Windowed, windowed
 from slidewise.spark.state.operator_states import get_state, put_state
 from slidewise.spark.state.page_checks import reading
 
-Array = Any
 NEWEST, ROWS = "newest", "rows"
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numba import uintp as u
 
+from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit
 
-Array = Any
 AS_IS, LZ4, LZ4_OF_PLANES = range(3)
 _LEAST = 256  # bytes
 _SAMPLE = 8_192

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.window_spec import Spec
 from slidewise.spark.sort.sorted_rows import SortedRows, named
@@ -19,8 +20,6 @@ from slidewise.spark.state.pages import LARGEST, Pages
 from slidewise.spark.state.runs import Runs, distinct, ranges
 from slidewise.spark.state.window_state import Kept
 from slidewise.spark.stream.answers import sliding
-
-Array = Any
 
 
 class Keeping:

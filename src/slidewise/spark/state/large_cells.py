@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
@@ -23,8 +24,6 @@ from slidewise.spark.state.cell_table import NEWEST, CellTables, state_of
 from slidewise.spark.state.chunk_window import State
 from slidewise.spark.state.large_key import LargeKey, Windowed
 from slidewise.spark.state.pages import Pages
-
-Array = Any
 
 
 class LargeCells(LargeKey):
@@ -92,7 +91,8 @@ class LargeCells(LargeKey):
         return list(self._schema.names)
 
     def _times(self, rows: Any) -> Array:
-        return rows.column(NEWEST).to_numpy()
+        array: Array = rows.column(NEWEST).to_numpy()
+        return array
 
     def _newest(self, rows: Any) -> int:
         return int(rows.column(NEWEST)[-1].as_py())

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
@@ -36,7 +37,6 @@ from slidewise.spark.state.page_checks import MOST_CHUNKS, check_order, check_st
 from slidewise.spark.state.pages import LARGE, Pages, record, record_from
 from slidewise.spark.stream.waiting_rows import ticks
 
-Array = Any
 CHUNK = 16_384  # bytes of rows
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.passes.spanning import Spanning
 from slidewise.operators.values.equality import shown
 
-Array = Any
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 MOST_CHUNKS = 2**28  # of a large key; their numbers have so many bits
 MOST_PAGES = 2**36

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = Any
+from slidewise.arrays import Array
 
 
 class Runs(NamedTuple):

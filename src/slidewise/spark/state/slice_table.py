@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.engine.beats.parts import Arguments, Kept, Part, Stored, Values
 from slidewise.engine.beats.slices import Slices
 from slidewise.engine.codec import Reader, Writer
@@ -18,7 +19,6 @@ from slidewise.kernels.passes.partials import Partials
 from slidewise.spark.state.operator_states import get_state, put_state
 from slidewise.spark.state.page_checks import check_order, reading, require
 
-Array = Any
 NUMBER = "number"
 _FARTHEST = 2**60  # of the numbers of slices
 

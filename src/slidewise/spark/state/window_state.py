@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
 from slidewise.spark.sort.sorted_rows import named
 from slidewise.spark.state.buckets import Keys
 from slidewise.spark.state.runs import Runs, joined
-
-Array = Any
 
 
 class Kept(ABC):

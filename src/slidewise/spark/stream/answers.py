@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.codec import Reader, Writer
@@ -20,9 +21,6 @@ from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, named
 from slidewise.spark.state.operator_states import get_state, put_state
 from slidewise.spark.state.page_checks import reading, whole
-
-Array = Any
-
 
 Where = Callable[[int], str]
 

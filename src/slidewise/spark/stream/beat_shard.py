@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.engine.beats.parts import Arguments, Kept
 from slidewise.engine.beats.slices import Slices, as_times, sliced
@@ -22,7 +23,6 @@ from slidewise.spark.state.slice_table import SliceRows
 from slidewise.spark.stream.shard import Shard, Terms
 from slidewise.windows import Beats
 
-Array = Any
 _NEVER = -(2**62)
 _LAYOUT = b"slidewise slices"
 

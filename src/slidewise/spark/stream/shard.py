@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.definition import Definition, order_matters
 from slidewise.engine.sorting import arrange, key_codes, order_peers
@@ -26,7 +27,6 @@ from slidewise.spark.stream.definition_text import differences
 from slidewise.spark.stream.late_rows import AHEAD, LATE, counted, sorted_out, warn_of_share, with_reasons
 from slidewise.spark.stream.waiting_rows import ready, ticks, wait
 
-Array = Any
 _MICROSECOND = 1_000  # in nanoseconds, as windows count
 
 

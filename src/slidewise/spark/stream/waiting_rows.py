@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import SnapshotError
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import Directory, Waiting
 from slidewise.spark.state.pages import RESTORE, Pages, record, record_from
 
-Array = Any
 LARGEST = 262_144  # bytes of a page's rows; what is written and read but once may lie in larger pages
 MOST_SMALL = 32
 
@@ -71,4 +71,5 @@ def ticks(table: Any, on: str) -> Array:
     import pyarrow as pa
 
     column = table.column(on).combine_chunks()
-    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    array: Array = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return array
