@@ -44,14 +44,13 @@ class Column:
         with np.errstate(over="ignore", invalid="ignore"):  # slots without an answer hold anything
             return self.restore(answers)
 
-    def lists(self, answers: Array) -> Array:
+    def lists(self, answers: Array) -> Any:
         """Lists of this column's values, typed where the series came from Arrow."""
         if self.arrow is None:
             return answers
         import pyarrow as pa
 
-        array: Array = pa.array(answers.tolist(), pa.list_(self.arrow))
-        return array
+        return pa.array(answers.tolist(), pa.list_(self.arrow))
 
     def as_objects(self) -> Column:
         """Times as the objects that they stand for; other columns as they are."""

@@ -33,10 +33,10 @@ def slice_numbers(beats: Beats, times: Array) -> Array:
     at = np.array([at for at, _ in beats.cuts], np.int64)
     rest = times - beat * beats.every
     if beats.per == 1:
-        array: Array = beat - (rest < at[0])
-        return array
-    array: Array = beat * beats.per + (np.searchsorted(at, rest, side="right") - 1)
-    return array
+        last: Array = beat - (rest < at[0])
+        return last
+    last = beat * beats.per + (np.searchsorted(at, rest, side="right") - 1)
+    return last
 
 
 def _float_numbers(beats: Beats, times: Array) -> Array:
@@ -79,12 +79,12 @@ def times_of(beats: Beats, numbers: Array) -> Array:
 
 def _quotient(beats: Beats, beat: Array, at: Any) -> Array:
     if not beats.floats:
-        array: Array = beat * beats.every + at
-        return array
+        times: Array = beat * beats.every + at
+        return times
     most = int(np.abs(beat).max(initial=0) + 1) * beats.every + int(np.abs(at).max())
     if most < _EXACT and beats.scale < _EXACT:
-        array: Array = (beat * beats.every + at) / np.float64(beats.scale)
-        return array
+        times = (beat * beats.every + at) / np.float64(beats.scale)
+        return times
     places = np.broadcast_to(at, beat.shape).tolist()
     exact = [(k * beats.every + a) / beats.scale for k, a in zip(beat.tolist(), places, strict=True)]
     return np.array(exact, np.float64)
