@@ -13,7 +13,7 @@ from shards import FINGERPRINT, SECOND, Stream, played, small_pages
 from spark.test_shard import _noting, in_order, long_rows, ms, rows_at
 
 import slidewise as sw
-from slidewise.engine.window_spec import specs_of
+from slidewise.engine.window_spec import window_specs_of
 from slidewise.kernels.bounds.grain import cells
 from slidewise.spark.batch.time_slices import slices_of
 from slidewise.spark.state.cell_table import NEWEST, ROWS, CellTables
@@ -117,7 +117,7 @@ def test_state_does_not_grow_with_the_rate(size: int, monkeypatch: pytest.Monkey
 
 def large_cells(stream: Stream) -> list[int]:
     """The numbers of all cells in the pages of the one large key."""
-    spec = specs_of(stream.definition, spikes=False)[0].scaled(1_000)
+    spec = window_specs_of(stream.definition, spikes=False)[0].scaled(1_000)
     tables = CellTables(stream.definition, spec, rows_at([0], x=[1.0]).schema)
     key = LargeCells(Pages(stream.store, FINGERPRINT, 3), stream.definition, tables, 1)
     chunks = pa.concat_tables([key._chunk(chunk) for chunk in range(key._low, key._tail + 1)])

@@ -13,14 +13,14 @@ from slidewise.columns.series import Column
 from slidewise.engine.evaluate import (
     named_fields,
 )
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.values.equality import same
 
 
-def as_arrays(spec: Spec, types: list[Any], answers: list[list[Any]]) -> list[Any]:
+def as_arrays(spec: WindowSpec, types: list[Any], answers: list[list[Any]]) -> list[Any]:
     """Answers of each row, one for each member, as an Arrow array for each member."""
     import pyarrow as pa
 

@@ -18,7 +18,7 @@ from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sliding import bounds_of, columns_of, joined_places
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells
 from slidewise.kernels.bounds.rows_and_times import Grouped
@@ -47,7 +47,7 @@ class Cells:
         return Cells(self.places[which], [part.taken(which) for part in self.parts])
 
 
-class Celled:
+class CellBatch:
     """One spec with a grain over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
 
     `counts` says how many cells of each key are there already, and `old` are these, key by key. With `peers`, rows of
@@ -57,7 +57,7 @@ class Celled:
     def __init__(
         self,
         batch: Any,
-        spec: Spec,
+        spec: WindowSpec,
         places: Array,
         counts: Array,
         old: Cells | None,

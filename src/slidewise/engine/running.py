@@ -11,22 +11,28 @@ from slidewise.arrays import Array
 from slidewise.columns.series import Column
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.sorting import mark_peers
-from slidewise.engine.window_spec import Member, Spec
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.running import running
 
 
-class Before(NamedTuple):
+class RunningStates(NamedTuple):
     """What was there before a batch: how many rows each key has had, and each member's states or Nones."""
 
     counts: Array
     states: list[list[Any]]
 
 
-def running_spec(
-    batch: Any, spec: Spec, places: Array, peers: bool, columns: list[Column], valid: Array | None, before: Before
-) -> tuple[list[Answers], Before] | None:
+def running_pass(
+    batch: Any,
+    spec: WindowSpec,
+    places: Array,
+    peers: bool,
+    columns: list[Column],
+    valid: Array | None,
+    before: RunningStates,
+) -> tuple[list[Answers], RunningStates] | None:
     """Each member's answers in the batch's order, and what is there after it.
 
     None where an operator cannot be compiled for these rows and states.
@@ -62,7 +68,7 @@ def running_spec(
             answers = _looked_up(one, went[0], last, new > 0, codes, old)
         enough = counts >= one.least
         found.append(answers.limited(enough).moved(grouped.take_back))
-    return found, Before(before.counts + gained, states)
+    return found, RunningStates(before.counts + gained, states)
 
 
 def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:

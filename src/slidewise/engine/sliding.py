@@ -13,14 +13,14 @@ from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.evaluate import as_numbers, several_over_bounds
 from slidewise.engine.joining import CannotJoinError, alike, as_floats, as_python, joined
 from slidewise.engine.table_rows import present
-from slidewise.engine.window_spec import Member, Spec
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import grain_bounds
 from slidewise.kernels.bounds.rows_and_times import Grouped, time_bounds
 from slidewise.operators.quantiles import exact_quantile
 
 
-def columns_of(batch: Any, spec: Spec) -> tuple[list[Column], Array | None]:
+def columns_of(batch: Any, spec: WindowSpec) -> tuple[list[Column], Array | None]:
     """The columns that a spec reads, and which rows count; one of zeros where it reads none."""
     columns = [batch.column(name) for name in spec.columns]
     flag = None if spec.condition is None else batch.column(spec.condition)
@@ -28,7 +28,7 @@ def columns_of(batch: Any, spec: Spec) -> tuple[list[Column], Array | None]:
     return columns or [Column(np.zeros(batch.count, np.int64), None, lambda x: x)], valid
 
 
-class Slid:
+class SlidingBatch:
     """One spec over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
 
     `counts` says how many rows of each key are there already, and `old` are these rows' arrays, key by key: places, and
@@ -39,7 +39,7 @@ class Slid:
     def __init__(
         self,
         batch: Any,
-        spec: Spec,
+        spec: WindowSpec,
         places: Array,
         counts: Array,
         old: list[Array],
@@ -116,14 +116,14 @@ class Slid:
         return [self.spots[keep].copy(), *(as_python(column, part[keep].copy()) for column, part in columns)]
 
 
-def _together(spec: Spec) -> list[list[Member]]:
+def _together(spec: WindowSpec) -> list[list[Member]]:
     """Members that are answered at once: quantiles of the same values that need as many rows; others are alone."""
     if exact_quantile(spec.members[0].operator) and len({one.least for one in spec.members}) == 1:
         return [spec.members]
     return [[one] for one in spec.members]
 
 
-def bounds_of(spec: Spec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
+def bounds_of(spec: WindowSpec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
     """The first row and the one past the last of every row's window; without `peers`, of what has arrived so far."""
     starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
     if spec.grain is not None:

@@ -70,7 +70,7 @@ class Member(NamedTuple):
     least: int
 
 
-class Spec:
+class WindowSpec:
     """Aggregates that see the same rows: the same columns, condition and window.
 
     Every row has a place, its time or its number in its key, and leaves when that is too old.
@@ -116,7 +116,7 @@ class Spec:
         edge = place - self.width
         return edge if self.edge else min(math.nextafter(edge, math.inf), place)
 
-    def scaled(self, unit: int) -> Spec:
+    def scaled(self, unit: int) -> WindowSpec:
         """The same with its stretches of time in a larger unit."""
         if self.numbered or self.width is None:
             return self
@@ -159,16 +159,16 @@ class Spec:
         raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")
 
 
-def specs_of(definition: Definition, spikes: bool) -> list[Spec]:
+def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     """The definition's aggregates, those that see the same rows together; exact quantiles among themselves."""
-    found: dict[Any, Spec] = {}
+    found: dict[Any, WindowSpec] = {}
     for name, aggregate in definition.columns.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         ordered = exact_quantile(op) is not None
         seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, window.grain, ordered)
         if seen not in found:
-            found[seen] = Spec(aggregate.columns, aggregate.condition, window, definition.on is not None)
+            found[seen] = WindowSpec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm
         least = at_least(op, window)
         found[seen].members.append(Member(name, op, algorithm, least))
@@ -184,7 +184,7 @@ def swags_of(members: list[Member]) -> list[Swag]:
     return [one.algorithm(one.operator) for one in members if one.algorithm is not None]
 
 
-def readers_of(specs: list[Spec]) -> tuple[list[Spec], list[int]]:
+def readers_of(specs: list[WindowSpec]) -> tuple[list[WindowSpec], list[int]]:
     """One spec for each different set of arguments to read from an event, and which of these each spec has."""
     alike = [(spec.columns, spec.condition) for spec in specs]
     different = list(dict.fromkeys(alike))

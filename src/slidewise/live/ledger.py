@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.live.waiting import Event
 from slidewise.swag.fiba.fiba import Fiba
@@ -48,7 +48,7 @@ class Ledger:
 
     __slots__ = ("bases", "count", "kept", "now", "places", "trees")
 
-    def __init__(self, specs: list[Spec]) -> None:
+    def __init__(self, specs: list[WindowSpec]) -> None:
         self.now: Any = None
         self.count = 0
         self.kept: list[Kept] = []
@@ -89,7 +89,7 @@ class Ledger:
         self.kept = [kept for kept in self.kept if id(kept) not in gone]
         self.places = [kept.place for kept in self.kept]
 
-    def moved(self, kept: list[Kept], at: dict[int, Place], fresh: list[bool], specs: list[Spec]) -> Ledger:
+    def moved(self, kept: list[Kept], at: dict[int, Place], fresh: list[bool], specs: list[WindowSpec]) -> Ledger:
         """The same with rows in other places, by the number of their arrival, and some specs' windows begun anew.
 
         Combine calls: those of putting all rows into trees anew.
@@ -106,7 +106,7 @@ class Ledger:
                 tree.fill(sorted(((at[t[-1]], v) for t, v in old.contents()), key=lambda one: one[0]))
         return other
 
-    def touched(self, spec: Spec, kept: Kept, seen: bool) -> range:
+    def touched(self, spec: WindowSpec, kept: Kept, seen: bool) -> range:
         """Which rows' windows a new row changes, itself included; `seen` is whether the aggregates count it."""
         place = kept.place
         time = place[0]
@@ -121,7 +121,7 @@ class Ledger:
             stop = bisect_right(self.places, time, lo=i, key=lambda place: spec.cut(place[0]))
         return range(first, max(stop, i + 1))
 
-    def answers(self, spec: Spec, at: int, index: int) -> list[Any]:
+    def answers(self, spec: WindowSpec, at: int, index: int) -> list[Any]:
         """The answers of a spec for the row at this index. Combine calls: O(log n) for each."""
         trees, bases = self.trees[at], self.bases[at]
         time = self.places[index][0]
@@ -150,7 +150,7 @@ class Ledger:
             spec.check(found)
         return found
 
-    def tidy(self, specs: list[Spec], horizon: Any, fail: Callable[[int, BaseException], NoReturn]) -> None:
+    def tidy(self, specs: list[WindowSpec], horizon: Any, fail: Callable[[int, BaseException], NoReturn]) -> None:
         """Drop what no row from the time `horizon` on can need; each step is whole, wherever an operator raises."""
         first = bisect_left(self.places, (horizon,))
         spare = first
@@ -174,7 +174,7 @@ class Ledger:
         if spare >= 64:
             del self.kept[:spare], self.places[:spare]
 
-    def _evict(self, at: int, spec: Spec, cut: Place) -> None:
+    def _evict(self, at: int, spec: WindowSpec, cut: Place) -> None:
         """Drop the rows up to a place from the trees of a spec; of a window over everything, their product stays.
 
         Where an operator raises, every tree is as it was: all of them hold the same rows.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
-from slidewise.engine.window_spec import Spec, readers_of, specs_of, without_nan
+from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of, without_nan
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.clock import NUMBER, Clock
 from slidewise.live.keys import SIMPLE, canonical
@@ -40,7 +40,7 @@ class Track:
 
     __slots__ = ("count", "now", "panes")
 
-    def __init__(self, specs: list[Spec]) -> None:
+    def __init__(self, specs: list[WindowSpec]) -> None:
         self.now: Any = None
         self.count = 0
         self.panes = new_panes(specs)
@@ -70,7 +70,7 @@ class Live:
         bound = wait_of(late, has_time)
         if answered is not None and bound is None:
             raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
-        self.specs = specs_of(definition, spikes)
+        self.specs = window_specs_of(definition, spikes)
         share(self.specs, shared_windows(definition) if spikes else [])
         self._names = [one.name for spec in self.specs for one in spec.members]
         self.ordered = any(map(order_matters, definition.columns.values()))

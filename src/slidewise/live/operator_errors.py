@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 
 
-def fail(spec: Spec | None, error: BaseException, note: str) -> NoReturn:
+def fail(spec: WindowSpec | None, error: BaseException, note: str) -> NoReturn:
     """Raise what a spec's operators raised: an error of Slidewise and an interrupt as they are, with a note."""
     names = "" if spec is None else ", ".join(repr(one.name) for one in spec.members)
     if names:
@@ -26,7 +26,7 @@ def fail(spec: Spec | None, error: BaseException, note: str) -> NoReturn:
 
 
 @contextmanager
-def operators_of(spec: Spec | None, note: str = "") -> Iterator[None]:
+def operators_of(spec: WindowSpec | None, note: str = "") -> Iterator[None]:
     """Whatever is raised inside is raised by operators of a spec; what is no error of Slidewise becomes one."""
     try:
         yield

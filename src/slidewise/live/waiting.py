@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.definition import Definition
-from slidewise.engine.window_spec import PLAIN, Spec, plainly, without_nan
+from slidewise.engine.window_spec import PLAIN, WindowSpec, plainly, without_nan
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.clock import NUMBER, earlier, whole_or_float
 from slidewise.live.operator_errors import fail
@@ -63,7 +63,7 @@ class Event:
 class Waiting:
     """A heap of events by time and arrival."""
 
-    def __init__(self, definition: Definition, specs: list[Spec], bound: Duration | int | float) -> None:
+    def __init__(self, definition: Definition, specs: list[WindowSpec], bound: Duration | int | float) -> None:
         self._definition = definition
         self._specs = specs
         self._bound = bound
@@ -158,7 +158,7 @@ class Waiting:
             found.append(heappop(self._heap))
         return _grouped(found)
 
-    def read_by(self, specs: list[Spec]) -> None:
+    def read_by(self, specs: list[WindowSpec]) -> None:
         """Let events have the arguments of these from now on."""
         self._specs = specs
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -25,7 +25,7 @@ def first_to_fail(fails: Callable[[int], bool], count: int) -> int:
     return bad - 1
 
 
-def fault(spec: Spec, tried: Callable[[Spec, int], object], count: int) -> tuple[str, int] | None:
+def fault(spec: WindowSpec, tried: Callable[[WindowSpec, int], object], count: int) -> tuple[str, int] | None:
     """The names of the columns that fail, and the row at which they do; None where nothing fails any more."""
     if not spec.running and len(spec.members) > 1:
         each = [_only(spec, i) for i in range(len(spec.members))]
@@ -54,7 +54,7 @@ def _users_line(error: BaseException | None) -> str:
     return f" ({frames[-1].filename}, line {frames[-1].lineno})"
 
 
-def _fails(tried: Callable[[Spec, int], object], spec: Spec, count: int) -> bool:
+def _fails(tried: Callable[[WindowSpec, int], object], spec: WindowSpec, count: int) -> bool:
     try:
         tried(spec, count)
     except Exception:
@@ -62,7 +62,7 @@ def _fails(tried: Callable[[Spec, int], object], spec: Spec, count: int) -> bool
     return False
 
 
-def _only(spec: Spec, number: int) -> Spec:
+def _only(spec: WindowSpec, number: int) -> WindowSpec:
     alone = copy(spec)
     alone.members = [spec.members[number]]
     return alone

@@ -9,7 +9,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.frames import frame_of
 from slidewise.definition import Definition, check_names
-from slidewise.engine.beats.parts import Kept
+from slidewise.engine.beats.parts import SlicePlan
 from slidewise.engine.beats.slices import as_times, sliced
 from slidewise.engine.sorting import key_codes
 from slidewise.engine.table_rows import Rows
@@ -24,7 +24,7 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     arranged, times = rows.arranged, rows.times
     assert times is not None
     assert definition.on is not None
-    kept = Kept(definition, in_batch=True)
+    kept = SlicePlan(definition, in_batch=True)
     beats = kept.beats(times.unit, times.data.dtype == np.float64, times.arrow)
     codes = np.repeat(np.arange(len(arranged.offsets) - 1), np.diff(arranged.offsets))
     slices, given = sliced(kept, beats, rows, codes, arranged.bring(times.data), arranged.bring)

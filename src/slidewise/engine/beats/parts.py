@@ -46,7 +46,7 @@ class Part:
     by_rows: bool
 
 
-class Asked(NamedTuple):
+class BeatColumn(NamedTuple):
     """One aggregate: its name and operator, how many rows it needs, and the numbers of its part and its window."""
 
     name: str
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     window: int
 
 
-class Kept:
+class SlicePlan:
     """A definition's aggregates, the parts that they need, and their windows, each once.
 
     Exact quantiles need all rows. Where these are at hand for as long as a window lasts, `in_batch`, they also serve
@@ -67,7 +67,7 @@ class Kept:
         self.definition = definition
         self.parts: list[Part] = []
         self.windows: list[Window] = []
-        self.asked: list[Asked] = []
+        self.asked: list[BeatColumn] = []
         for name, aggregate in definition.columns.items():
             op, window = aggregate.operator, aggregate.window
             assert window is not None
@@ -78,7 +78,7 @@ class Kept:
             part = next((one for one in alike if replace(one, operator=op) == part), part)
             plain = Window(last=window.last, closed=window.closed)
             self.asked.append(
-                Asked(name, op, at_least(op, window), _place(self.parts, part), _place(self.windows, plain))
+                BeatColumn(name, op, at_least(op, window), _place(self.parts, part), _place(self.windows, plain))
             )
 
     def beats(self, unit: int | None, floats: bool, arrow: Any = None) -> Beats:

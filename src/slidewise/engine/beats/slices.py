@@ -11,7 +11,7 @@ from slidewise.arrays import Array
 from slidewise.columns.results import BARE, as_arrow_array
 from slidewise.columns.series import Column, read
 from slidewise.engine.answers import check_inputs, typed
-from slidewise.engine.beats.parts import Arguments, Asked, Kept, Source, Stored, Values, arguments, stored
+from slidewise.engine.beats.parts import Arguments, BeatColumn, SlicePlan, Source, Stored, Values, arguments, stored
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.kernels.bounds.beats import beat_bounds, beats_seen, held_at, slice_numbers
 from slidewise.kernels.codegen.kernel import Answers
@@ -19,7 +19,7 @@ from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Beats
 
 
-class Due(NamedTuple):
+class DueBeats(NamedTuple):
     """Beats that are due: the number of the key and of the beat, sorted by both."""
 
     codes: Array
@@ -28,11 +28,11 @@ class Due(NamedTuple):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def taken(self, which: Any) -> Due:
-        return Due(self.codes[which], self.numbers[which])
+    def taken(self, which: Any) -> DueBeats:
+        return DueBeats(self.codes[which], self.numbers[which])
 
 
-class Slices:
+class BeatSlices:
     """What is known of each slice, sorted by key and time: the number of its key, its own, and what parts keep."""
 
     def __init__(self, codes: Array, numbers: Array, parts: list[Stored]) -> None:
@@ -43,34 +43,34 @@ class Slices:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def taken(self, which: Any) -> Slices:
+    def taken(self, which: Any) -> BeatSlices:
         """Those at some places, or those for which a mask or a slice says so."""
-        return Slices(self.codes[which], self.numbers[which], [part.taken(which) for part in self.parts])
+        return BeatSlices(self.codes[which], self.numbers[which], [part.taken(which) for part in self.parts])
 
-    def joined(self, later: Slices) -> Slices:
+    def joined(self, later: BeatSlices) -> BeatSlices:
         """These and later ones; where both have a slice, the rows of these come first."""
         if not len(self) or not len(later):
             return later if len(later) else self
         codes = np.concatenate([self.codes, later.codes])
         numbers = np.concatenate([self.numbers, later.numbers])
         parts: list[Any] = [a.joined(b) for a, b in zip(self.parts, later.parts, strict=True)]  # type: ignore[arg-type]
-        both = Slices(codes, numbers, parts)
+        both = BeatSlices(codes, numbers, parts)
         if not _rises(codes, numbers):
             both = both.taken(np.lexsort((numbers, codes)))
         offsets = runs(both.codes, both.numbers)
         if len(offsets) == len(both) + 1:
             return both
         first = offsets[:-1]
-        return Slices(both.codes[first], both.numbers[first], [part.folded(offsets) for part in both.parts])
+        return BeatSlices(both.codes[first], both.numbers[first], [part.folded(offsets) for part in both.parts])
 
-    def due(self, beats: Beats, after: Any = None, until: Any = None) -> Due:
+    def due(self, beats: Beats, after: Any = None, until: Any = None) -> DueBeats:
         """The beats at which windows hold any of these slices, after one and up to another: of all keys, or of each."""
         first, last = held_at(beats, self.numbers)
         if after is not None:
             first = np.maximum(first, (after if np.ndim(after) == 0 else after[self.codes]) + 1)
         if until is not None:
             last = np.minimum(last, until if np.ndim(until) == 0 else until[self.codes])
-        return Due(*beats_seen(self.codes, first, last))
+        return DueBeats(*beats_seen(self.codes, first, last))
 
     def needed(self, beats: Beats, after: Any) -> Array:
         """Which slices windows hold after a beat: of all keys, or of each."""
@@ -78,7 +78,7 @@ class Slices:
         array: Array = last > (after if np.ndim(after) == 0 else after[self.codes])
         return array
 
-    def answers(self, kept: Kept, beats: Beats, due: Due, given: list[Arguments]) -> dict[str, Any]:
+    def answers(self, kept: SlicePlan, beats: Beats, due: DueBeats, given: list[Arguments]) -> dict[str, Any]:
         """Each aggregate's answers at these beats as an Arrow array, by name."""
         found: dict[str, Any] = {}
         bounds: dict[int, tuple[Array, Array]] = {}
@@ -98,30 +98,30 @@ class Slices:
                 raise type(error)(f"column {', '.join(repr(each.name) for each in group)}: {error}") from error
         return {name: found[name] for name in kept.definition.columns}
 
-    def _bounds(self, beats: Beats, due: Due, window: int) -> tuple[Array, Array]:
+    def _bounds(self, beats: Beats, due: DueBeats, window: int) -> tuple[Array, Array]:
         low, high = beats.edges[window]
         starts, ends = np.empty(len(due), np.int64), np.empty(len(due), np.int64)
         beat_bounds(due.codes, due.numbers, self.codes, self.numbers, beats.per, low, high, starts, ends)
         return starts, ends
 
 
-def _together(kept: Kept) -> list[list[Asked]]:
+def _together(kept: SlicePlan) -> list[list[BeatColumn]]:
     """Aggregates that are answered at once: exact quantiles over the same rows that need as many; others are alone."""
-    groups: dict[Any, list[Asked]] = {}
+    groups: dict[Any, list[BeatColumn]] = {}
     for one in kept.asked:
         quantile = exact_quantile(one.operator) is not None
         groups.setdefault((one.part, one.window, one.least) if quantile else one.name, []).append(one)
     return list(groups.values())
 
 
-def _typed(kept: Kept, one: Asked, given: Arguments, answers: Answers) -> Any:
+def _typed(kept: SlicePlan, one: BeatColumn, given: Arguments, answers: Answers) -> Any:
     check_inputs(one.operator, kept.parts[one.part].columns, given.columns, given.types)
     return typed(one.operator, given.columns, given.types, answers)
 
 
 def sliced(
-    kept: Kept, beats: Beats, source: Source, codes: Array, times: Array, bring: Callable[[Array], Array]
-) -> tuple[Slices, list[Arguments]]:
+    kept: SlicePlan, beats: Beats, source: Source, codes: Array, times: Array, bring: Callable[[Array], Array]
+) -> tuple[BeatSlices, list[Arguments]]:
     """The slices of rows, and their arguments. `codes` and `times` are sorted by both; `bring` sorts a column."""
     numbers = slice_numbers(beats, times)
     first, last = held_at(beats, numbers)
@@ -138,17 +138,17 @@ def sliced(
             parts.append(stored(part, one, offsets))
         except SlidewiseError as error:
             raise type(error)(f"column {_users(kept, i)}: {error}") from error
-    return Slices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), given
+    return BeatSlices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), given
 
 
-def _named(kept: Kept, at: int, source: Source, bring: Callable[[Array], Array]) -> Arguments:
+def _named(kept: SlicePlan, at: int, source: Source, bring: Callable[[Array], Array]) -> Arguments:
     try:
         return arguments(source, kept.parts[at], bring)
     except SlidewiseError as error:
         raise type(error)(f"column {_users(kept, at)}: {error}") from error
 
 
-def _users(kept: Kept, part: int) -> str:
+def _users(kept: SlicePlan, part: int) -> str:
     """The names of the aggregates that need a part."""
     return ", ".join(repr(one.name) for one in kept.asked if one.part == part)
 

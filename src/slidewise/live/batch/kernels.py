@@ -13,13 +13,13 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.engine.answers import as_arrays, check_inputs, typed
-from slidewise.engine.cells import Celled, Cells
+from slidewise.engine.cells import CellBatch, Cells
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.joining import CannotJoinError, arrays_of, as_python
-from slidewise.engine.running import Before, running_spec
-from slidewise.engine.running_state import RunningPane
-from slidewise.engine.sliding import Slid, columns_of
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.running import RunningStates, running_pass
+from slidewise.engine.running_pane import RunningPane
+from slidewise.engine.sliding import SlidingBatch, columns_of
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SumOverflowError
 from slidewise.kernels.passes.partials import Partials
 from slidewise.live.batch.incoming import Incoming, there
@@ -72,11 +72,11 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
 
 
 def _sliding(
-    incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
+    incoming: Incoming, at: int, spec: WindowSpec, places: Array, peers: bool
 ) -> tuple[list[Any], Callable[[], None]]:
     """One spec over the rows already there and the batch together."""
     counts, old = there([track.panes[at] for track in incoming.tracks])
-    slid = Slid(incoming, spec, places, np.array(counts, np.int64), old, peers)
+    slid = SlidingBatch(incoming, spec, places, np.array(counts, np.int64), old, peers)
     arrays = slid.arrays()
     stops, stored = slid.kept()
 
@@ -88,7 +88,7 @@ def _sliding(
 
 
 def _celled(
-    incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
+    incoming: Incoming, at: int, spec: WindowSpec, places: Array, peers: bool
 ) -> tuple[list[Any], Callable[[], None]]:
     """One spec with a grain over the cells already there and the batch together."""
     columns, _ = columns_of(incoming, spec)
@@ -97,7 +97,7 @@ def _celled(
     ops = [one.operator for one in spec.members]
     dtypes = [tuple(str(as_numbers(op, column).data.dtype) for column in readied(op, columns)) for op in ops]
     counts, old = cells_there([track.panes[at] for track in incoming.tracks], spec, dtypes)
-    celled = Celled(incoming, spec, places, counts, old, peers)
+    celled = CellBatch(incoming, spec, places, counts, old, peers)
     arrays = celled.arrays()
     stops, kept = celled.kept(waits=spec.is_open)
 
@@ -109,7 +109,7 @@ def _celled(
 
 
 def _running(
-    incoming: Incoming, at: int, spec: Spec, places: Array, peers: bool
+    incoming: Incoming, at: int, spec: WindowSpec, places: Array, peers: bool
 ) -> tuple[list[Any], Callable[[], None]]:
     """One spec over everything so far: its states live on. What cannot be compiled goes in row by row."""
     columns, valid = columns_of(incoming, spec)
@@ -120,11 +120,11 @@ def _running(
     if not spec.is_open:
         with suppress(SumOverflowError) if peers else nullcontext():  # a sum may not fit before its last peer is in
             panes_before = [track.panes[at] for track in incoming.tracks]
-            before = Before(
+            before = RunningStates(
                 np.array([pane.count for pane in panes_before], np.int64),
                 [[pane.states[j] if pane.count else None for pane in panes_before] for j in range(len(spec.members))],
             )
-            compiled = running_spec(incoming, spec, places, peers, columns, valid, before)
+            compiled = running_pass(incoming, spec, places, peers, columns, valid, before)
     if compiled is not None:
         running, after = compiled
 
@@ -167,7 +167,7 @@ def _running(
     return as_arrays(spec, types, answers), change
 
 
-def cells_there(panes: list[CellPane], spec: Spec, dtypes: list[tuple[str, ...]]) -> tuple[Array, Cells | None]:
+def cells_there(panes: list[CellPane], spec: WindowSpec, dtypes: list[tuple[str, ...]]) -> tuple[Array, Cells | None]:
     """How many cells each pane holds, and all of them, for rows whose arguments are of these types, by member."""
     counts = np.array([pane.held() for pane in panes], np.int64)
     if not counts.sum():

@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from slidewise.definition import Definition
-from slidewise.engine.beats.parts import Asked, Kept
-from slidewise.engine.window_spec import Member, Spec
+from slidewise.engine.beats.parts import BeatColumn, SlicePlan
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError, WindowError
 from slidewise.live.beats.track import BeatTrack, View, views_of
 from slidewise.live.clock import NUMBER, ZONED
@@ -44,7 +44,7 @@ class BeatLive(Live):
         aside: Aside | None = None,
     ) -> None:
         super().__init__(definition, late=late, answered=answered, aside=aside)
-        self.kept = Kept(definition, in_batch=False)
+        self.kept = SlicePlan(definition, in_batch=False)
         self.parts = self.kept.parts
         self._readers = [self.reader_of(i) for i in range(len(self.parts))]
         if self.waiting is not None:
@@ -55,15 +55,15 @@ class BeatLive(Live):
         self.advanced: Any = None  # events up to here are late
         self.given = _NEVER  # the last beat that all keys have been given
 
-    def reader(self, *asked: Asked) -> Spec:
+    def reader(self, *asked: BeatColumn) -> WindowSpec:
         """What some aggregates of one part read."""
         part = self.parts[asked[0].part]
-        spec = Spec(part.columns, part.condition, self.kept.windows[asked[0].window], True)
+        spec = WindowSpec(part.columns, part.condition, self.kept.windows[asked[0].window], True)
         spec.members = [Member(one.name, one.operator, None, one.least) for one in asked]
         spec.others = self.kinds.others
         return spec
 
-    def reader_of(self, part: int) -> Spec:
+    def reader_of(self, part: int) -> WindowSpec:
         """What the aggregates of a part read."""
         return self.reader(*(one for one in self.kept.asked if one.part == part))
 

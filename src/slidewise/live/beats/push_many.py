@@ -14,7 +14,7 @@ from slidewise.columns.frames import frame_of
 from slidewise.definition import check_names
 from slidewise.engine.answers import as_arrays
 from slidewise.engine.beats.parts import Stored, Values
-from slidewise.engine.beats.slices import Due, Slices, as_times, sliced
+from slidewise.engine.beats.slices import BeatSlices, DueBeats, as_times, sliced
 from slidewise.engine.joining import CannotJoinError, arrays_of
 from slidewise.engine.sorting import arrange
 from slidewise.errors import InputError, SlidewiseError
@@ -186,14 +186,14 @@ def _through_kernels(live: BeatLive, incoming: Incoming) -> Any:
     return result
 
 
-def _order(beats: Any, due: Due, codes: Array, numbers: Array, rows: Array) -> Array:
+def _order(beats: Any, due: DueBeats, codes: Array, numbers: Array, rows: Array) -> Array:
     """The beats in the order in which rows show them to be complete, as `push` would give them."""
     shown, ends = np.empty(len(due), np.int64), np.empty(len(due), np.int64)
     beat_bounds(due.codes, due.numbers, codes, numbers, beats.per, beats.high, beats.high, shown, ends)
     return np.argsort(rows[shown], kind="stable") if len(due) else shown
 
 
-def _result(live: BeatLive, incoming: Incoming, due: Due, answers: dict[str, Any], order: Array) -> Any:
+def _result(live: BeatLive, incoming: Incoming, due: DueBeats, answers: dict[str, Any], order: Array) -> Any:
     import pyarrow as pa
 
     on = str(live.definition.on)
@@ -218,18 +218,18 @@ def _first_rows(incoming: Incoming) -> Array:
     return np.unique(incoming.codes, return_index=True)[1]
 
 
-def there(tracks: list[BeatTrack], like: list[Stored], live: BeatLive) -> Slices:
+def there(tracks: list[BeatTrack], like: list[Stored], live: BeatLive) -> BeatSlices:
     """The slices of keys that are there already, brought to one form."""
     frozen = [(k, track.frozen) for k, track in enumerate(tracks) if track.frozen is not None and len(track.frozen)]
     parts = [_concatenated([one.parts[i] for _, one in frozen]) for i in range(len(like))] if frozen else like
     codes = np.repeat([k for k, _ in frozen], [len(one) for _, one in frozen]).astype(np.int64)
     numbers = np.concatenate([np.zeros(0, np.int64), *(one.numbers for _, one in frozen)])
-    found = Slices(codes, numbers, parts)
+    found = BeatSlices(codes, numbers, parts)
     lists = [(k, one) for k, track in enumerate(tracks) if track.frozen is None for one in track.slices]
     if not lists:
         return found
     made = [_stored(live.parts[i].operator, [one[1 + i] for _, one in lists], part) for i, part in enumerate(like)]
-    more = Slices(np.array([k for k, _ in lists]), np.array([one[0] for _, one in lists]), made)
+    more = BeatSlices(np.array([k for k, _ in lists]), np.array([one[0] for _, one in lists]), made)
     return found.joined(more)
 
 

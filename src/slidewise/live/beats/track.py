@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from slidewise.engine.beats.parts import Asked, Kept, Part
+from slidewise.engine.beats.parts import BeatColumn, Part, SlicePlan
 from slidewise.operators.answer_types import check_answer
 from slidewise.operators.operator import Operator
 from slidewise.swag.daba_lite import DabaLite
@@ -20,7 +20,7 @@ from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Beats
 
 if TYPE_CHECKING:
-    from slidewise.engine.beats.slices import Slices
+    from slidewise.engine.beats.slices import BeatSlices
 
 Slice = list[Any]  # its number, and then a list [rows, state] for each part
 Arguments = tuple[Any, ...] | None
@@ -31,7 +31,7 @@ class View:
 
     __slots__ = ("asked", "high", "low", "operators", "part", "rows")
 
-    def __init__(self, kept: Kept, beats: Beats, asked: list[Asked]) -> None:
+    def __init__(self, kept: SlicePlan, beats: Beats, asked: list[BeatColumn]) -> None:
         self.asked = asked
         self.part = 1 + asked[0].part  # its place in a slice
         self.rows = kept.parts[asked[0].part].by_rows
@@ -44,8 +44,8 @@ class View:
         return [DabaLite(of_states(op)) for op in self.operators]
 
 
-def views_of(kept: Kept, beats: Beats) -> list[View]:
-    groups: dict[tuple[int, int], list[Asked]] = {}
+def views_of(kept: SlicePlan, beats: Beats) -> list[View]:
+    groups: dict[tuple[int, int], list[BeatColumn]] = {}
     for one in kept.asked:
         groups.setdefault((one.part, one.window), []).append(one)
     return [View(kept, beats, asked) for asked in groups.values()]
@@ -122,7 +122,7 @@ class BeatTrack:
         self.slices: deque[Slice] = deque()
         self.start = 0  # the position of the first slice among all there have been
         self.panes: list[Pane] | None = None
-        self.frozen: Slices | None = None
+        self.frozen: BeatSlices | None = None
 
     def copied(self) -> BeatTrack:
         """The same, as it is now; its SWAGs are made anew when they are needed."""

@@ -11,7 +11,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import frame_of
-from slidewise.engine.beats.slices import Slices, sliced
+from slidewise.engine.beats.slices import BeatSlices, sliced
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import Arranged, arrange, order_peers
 from slidewise.kernels.bounds.beats import times_of
@@ -113,7 +113,9 @@ def _keys(live: BeatLive, incoming: Incoming, keys: list[Any], which: Array) -> 
     return found
 
 
-def _freeze(live: BeatLive, batch: Incoming, keys: list[Any], tracks: list[Any], slices: Slices, rank: Array) -> None:
+def _freeze(
+    live: BeatLive, batch: Incoming, keys: list[Any], tracks: list[Any], slices: BeatSlices, rank: Array
+) -> None:
     """Let keys have these slices; those without any are dropped."""
     cuts = np.searchsorted(slices.codes, np.arange(len(keys) + 1)).tolist()
     counts = np.bincount(batch.codes, minlength=len(keys)).tolist()

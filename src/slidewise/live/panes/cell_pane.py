@@ -11,8 +11,8 @@ from collections import deque
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from slidewise.engine.running_state import Row, for_each
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.running_pane import Row, for_each
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.operators.operator import Operator
 from slidewise.windows.grain import cell
 
@@ -31,7 +31,7 @@ class CellPane:
 
     __slots__ = ("added", "before", "cells", "frozen", "gone", "last", "spec", "stale", "swags", "total", "waiting")
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: WindowSpec) -> None:
         self.spec = spec
         self.swags: list[Any] = [one.algorithm(of_states(one.operator)) for one in spec.members if one.algorithm]
         self.cells: deque[Cell] = deque()  # those that are closed, which the SWAGs hold

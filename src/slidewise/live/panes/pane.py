@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from slidewise.engine.running_state import Row, RunningPane, for_each
-from slidewise.engine.window_spec import Spec, swags_of
+from slidewise.engine.running_pane import Row, RunningPane, for_each
+from slidewise.engine.window_spec import WindowSpec, swags_of
 from slidewise.live.panes.cell_pane import CellPane
 from slidewise.live.panes.shared_pane import shared_panes
 
@@ -21,7 +21,7 @@ class Pane:
 
     __slots__ = ("added", "frozen", "gone", "rows", "spec", "swags")
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: WindowSpec) -> None:
         self.spec = spec
         self.swags: list[Any] = swags_of(spec.members)
         self.rows: deque[Row] = deque()
@@ -182,7 +182,7 @@ class OpenPane(Pane):
 
     __slots__ = ("before", "waited", "waiting")
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: WindowSpec) -> None:
         super().__init__(spec)
         self.waiting: list[Row] = []
         self.before = self.waiting
@@ -242,12 +242,12 @@ class OpenPane(Pane):
         return super().held() + (len(self.waiting) if self.frozen is None else 0)
 
 
-def new_panes(specs: list[Spec]) -> list[Any]:
+def new_panes(specs: list[WindowSpec]) -> list[Any]:
     """An empty pane for each spec."""
     return [shared or _new_pane(spec) for spec, shared in zip(specs, shared_panes(specs), strict=True)]
 
 
-def _new_pane(spec: Spec) -> Any:
+def _new_pane(spec: WindowSpec) -> Any:
     if spec.running:
         return RunningPane(spec)
     if spec.grain is not None:

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from operator import itemgetter
 from typing import Any
 
-from slidewise.engine.running_state import Row, for_each
-from slidewise.engine.window_spec import Member, Spec
+from slidewise.engine.running_pane import Row, for_each
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.live.panes.sharing import Sharing
 from slidewise.operators.values.equality import same
 
@@ -201,7 +201,7 @@ class SharedPane:
 
     __slots__ = ("frozen", "gone", "leads", "restored", "shared", "spec", "window")
 
-    def __init__(self, spec: Spec, shared: Shared, window: int, leads: bool) -> None:
+    def __init__(self, spec: WindowSpec, shared: Shared, window: int, leads: bool) -> None:
         self.spec = spec
         self.shared = shared
         self.window = window
@@ -291,7 +291,7 @@ class SharedPane:
         return shared.base + len(shared.rows) - shared.starts[self.window]
 
 
-def shared_panes(specs: list[Spec]) -> list[Any]:
+def shared_panes(specs: list[WindowSpec]) -> list[Any]:
     """An empty pane for each spec that shares, in the specs' order; None for the others."""
     found: dict[int, Shared] = {}
     panes: list[Any] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.operators.operator import Operator
 
 
@@ -19,7 +19,7 @@ class Ask(NamedTuple):
 class Sharing:
     """Specs that see the same columns and differ in how far back they look; what each operator answers for them."""
 
-    def __init__(self, specs: list[Spec]) -> None:
+    def __init__(self, specs: list[WindowSpec]) -> None:
         self.specs = sorted(specs, key=lambda spec: (spec.width, spec.edge))  # the shortest window first
         self.operators = _operators(self.specs)
         self.asks = [
@@ -33,7 +33,7 @@ class Sharing:
         ]
 
 
-def share(specs: list[Spec], groups: list[list[str]]) -> None:
+def share(specs: list[WindowSpec], groups: list[list[str]]) -> None:
     """Let the specs of these groups of aggregates share; each that does knows its `sharing` from then on."""
     for names in groups:
         members = [spec for spec in specs if spec.members[0].name in names]
@@ -42,7 +42,7 @@ def share(specs: list[Spec], groups: list[list[str]]) -> None:
             spec.sharing = sharing
 
 
-def _operators(specs: list[Spec]) -> list[Operator]:
+def _operators(specs: list[WindowSpec]) -> list[Operator]:
     found: list[Operator] = []
     for spec in specs:
         found += [one.operator for one in spec.members if one.operator not in found]

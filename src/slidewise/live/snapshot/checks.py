@@ -15,7 +15,7 @@ from itertools import islice
 from operator import itemgetter, le, lt
 from typing import Any
 
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.live.clock import NAIVE, NUMBER, ZONED
 from slidewise.live.live import Live
@@ -112,7 +112,7 @@ def check_now(live: Live, now: Any, count: int) -> None:
         check_time(live, now, "its newest time")
 
 
-def check_places(live: Live, spec: Spec, places: Sequence[Any], now: Any, count: int, once: bool = False) -> None:
+def check_places(live: Live, spec: WindowSpec, places: Sequence[Any], now: Any, count: int, once: bool = False) -> None:
     """Where rows stand: in order, up to the newest; `once` where no two stand at one place."""
     kinds = {*map(type, places)}
     if spec.numbered:
@@ -127,7 +127,7 @@ def check_places(live: Live, spec: Spec, places: Sequence[Any], now: Any, count:
     require(all(map(lt if once else le, places, islice(places, 1, None))), "rows are not in order")
 
 
-def check_rows(live: Live, spec: Spec, rows: Sequence[Any], now: Any, count: int) -> None:
+def check_rows(live: Live, spec: WindowSpec, rows: Sequence[Any], now: Any, count: int) -> None:
     """Rows of a window: their places, and arguments that the operators take."""
     width = 1 + max(len(spec.columns), 1)
     sound = {*map(type, rows)} <= {tuple} and {*map(len, rows)} <= {width}

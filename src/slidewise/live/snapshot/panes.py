@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from slidewise.engine.codec import Reader, Writer
-from slidewise.engine.running_state import RunningPane
+from slidewise.engine.running_pane import RunningPane
 from slidewise.live.panes.cell_pane import CellPane
 from slidewise.live.panes.pane import OpenPane, Pane
 from slidewise.live.panes.shared_pane import SharedPane

@@ -10,38 +10,38 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.series import Column
 from slidewise.engine.answers import as_arrays, check_inputs, typed
-from slidewise.engine.cells import Celled, Cells
+from slidewise.engine.cells import CellBatch, Cells
 from slidewise.engine.joining import as_python
-from slidewise.engine.running import Before, running_spec
-from slidewise.engine.running_state import RunningPane
-from slidewise.engine.sliding import Slid, columns_of
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.running import RunningStates, running_pass
+from slidewise.engine.running_pane import RunningPane
+from slidewise.engine.sliding import SlidingBatch, columns_of
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SumOverflowError
 from slidewise.spark.sort.sorted_rows import SortedRows
 
 
-def answer(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:
+def answer(rows: SortedRows, spec: WindowSpec, places: Array, old: Any) -> tuple[list[Any], Any]:
     """Each member's answers as an Arrow array, and what is kept of the last key; `old` was kept of the first."""
     return (_running if spec.running else _sliding if spec.grain is None else _celled)(rows, spec, places, old)
 
 
-def _sliding(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:
+def _sliding(rows: SortedRows, spec: WindowSpec, places: Array, old: Any) -> tuple[list[Any], Any]:
     counts = np.zeros(rows.keys, np.int64)
     if old is not None:
         counts[0] = len(old[0])
-    slid = Slid(rows, spec, places, counts, old if old is not None and len(old[0]) else [], True, rows.silent)
+    slid = SlidingBatch(rows, spec, places, counts, old if old is not None and len(old[0]) else [], True, rows.silent)
     return slid.arrays(), slid.kept_of_last()
 
 
-def _celled(rows: SortedRows, spec: Spec, places: Array, old: Cells | None) -> tuple[list[Any], Cells]:
+def _celled(rows: SortedRows, spec: WindowSpec, places: Array, old: Cells | None) -> tuple[list[Any], Cells]:
     """The same for windows with a grain, of which cells are kept."""
     counts = np.zeros(rows.keys, np.int64)
     counts[0] = 0 if old is None else len(old)
-    celled = Celled(rows, spec, places, counts, old if counts[0] else None, True, rows.silent)
+    celled = CellBatch(rows, spec, places, counts, old if counts[0] else None, True, rows.silent)
     return celled.arrays(), celled.kept(waits=False, last_only=True)[1]
 
 
-def _running(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[list[Any], Any]:
+def _running(rows: SortedRows, spec: WindowSpec, places: Array, old: Any) -> tuple[list[Any], Any]:
     columns, valid = columns_of(rows, spec)
     types = [rows.kind_of(name) for name in spec.columns]
     for one in spec.members:
@@ -53,7 +53,7 @@ def _running(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[lis
         none = [None] * (rows.keys - 1)
         states = [[pane.states[j] if pane.count else None, *none] for j in range(len(spec.members))]
         try:
-            went = running_spec(rows, spec, places, True, columns, valid, Before(counts, states))
+            went = running_pass(rows, spec, places, True, columns, valid, RunningStates(counts, states))
         except SumOverflowError:  # which may not hold once the last peer is in
             went = None
         if went is not None:
@@ -67,7 +67,7 @@ def _running(rows: SortedRows, spec: Spec, places: Array, old: Any) -> tuple[lis
 
 
 def _row_by_row(
-    rows: SortedRows, spec: Spec, places: Array, pane: Any, columns: list[Column], types: list[Any], valid: Any
+    rows: SortedRows, spec: WindowSpec, places: Array, pane: Any, columns: list[Column], types: list[Any], valid: Any
 ) -> tuple[list[Any], Any]:
     values = zip(*(as_python(column, column.data).tolist() for column in columns), strict=True)
     seen = [True] * rows.count if valid is None else valid.tolist()

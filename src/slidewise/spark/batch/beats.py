@@ -14,13 +14,12 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
-from slidewise.engine.beats.parts import Kept
-from slidewise.engine.beats.slices import Slices, as_times, sliced
+from slidewise.engine.beats.parts import SlicePlan
+from slidewise.engine.beats.slices import BeatSlices, as_times, sliced
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.bounds.beats import held_at, new_beats, slice_numbers, times_of
 from slidewise.spark.batch.sorted_batches import Carrying
-from slidewise.spark.batch.time_slices import SLICE
-from slidewise.spark.batch.time_slices import Slices as TimeSlices
+from slidewise.spark.batch.time_slices import SLICE, TimeSlices
 from slidewise.spark.error_rows import first_to_fail
 from slidewise.spark.sort.sorted_rows import SortedRows, check_times, codes_of, named
 from slidewise.windows import Beats
@@ -32,7 +31,7 @@ _NEVER, _ALWAYS = -(2**62), 2**62
 class _Carried(NamedTuple):
     """What is known of the key that came last: its slices, and the last beat that it was given."""
 
-    slices: Slices
+    slices: BeatSlices
     given: int
 
 
@@ -45,7 +44,7 @@ class Beating(Carrying):
     def __init__(self, definition: Definition, cut: TimeSlices | None = None, verify: bool = False) -> None:
         super().__init__(definition, cut is not None, verify)
         self._cut = cut
-        self._aggregates = Kept(definition, in_batch=True)
+        self._aggregates = SlicePlan(definition, in_batch=True)
         self._before: _Carried | None = None
         self._empty: Any = None
 
@@ -141,9 +140,9 @@ class Beating(Carrying):
                 found = found.append_column(name, array)
         return found, None if end else self._rest(beats, slices, keys - 1, int(until[-1]))
 
-    def _rest(self, beats: Beats, slices: Slices, key: int, given: int) -> _Carried:
+    def _rest(self, beats: Beats, slices: BeatSlices, key: int, given: int) -> _Carried:
         last = slices.taken(np.flatnonzero((slices.codes == key) & slices.needed(beats, given)))
-        return _Carried(Slices(np.zeros_like(last.codes), last.numbers, last.parts), given)
+        return _Carried(BeatSlices(np.zeros_like(last.codes), last.numbers, last.parts), given)
 
     def _keys(self, table: Any, codes: Array) -> Any:
         """A table with a row for each key."""

@@ -119,11 +119,11 @@ def result_schema(definition: Definition, schema: Any) -> Any:
 
 def check_beats(definition: Definition, schema: Any) -> None:
     """Beats are times of the time column's type."""
-    from slidewise.engine.beats.parts import Kept
+    from slidewise.engine.beats.parts import SlicePlan
 
     kind = schema[definition.on].dataType.simpleString()
     units = {"timestamp": 1_000, "timestamp_ntz": 1_000, "date": 86_400 * 10**9}
-    Kept(definition, in_batch=True).beats(units.get(kind), kind in ("float", "double"), kind)
+    SlicePlan(definition, in_batch=True).beats(units.get(kind), kind in ("float", "double"), kind)
 
 
 def numbered_schema(schema: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
-from slidewise.spark.batch.time_slices import Slices, slices_of, why_not
+from slidewise.spark.batch.time_slices import TimeSlices, slices_of, why_not
 from slidewise.spark.sort.sort import left_to_spark
 
 PARALLEL = ("auto", "by_key", "by_time")
@@ -17,7 +17,7 @@ class Plan(NamedTuple):
 
     parallel: str
     why: str
-    slices: Slices | None = None
+    slices: TimeSlices | None = None
     presorted: bool = False
     one_task: bool = False
     left_to_spark: str | None = None  # a column to sort by that only Spark can
@@ -77,6 +77,6 @@ def _planned(definition: Definition, schema: Any, parallel: str, presorted: bool
         return Plan("by_key", f"time cannot be cut: {error}", one_task=True)
 
 
-def _slices(definition: Definition, schema: Any) -> Slices:
+def _slices(definition: Definition, schema: Any) -> TimeSlices:
     assert definition.on is not None
     return slices_of(definition, schema[definition.on].dataType.simpleString())

@@ -17,10 +17,10 @@ from slidewise.columns.series import read
 from slidewise.definition import Definition
 from slidewise.engine.cells import Cells
 from slidewise.engine.table_rows import time_column
-from slidewise.engine.window_spec import Spec, specs_of
+from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, OperatorFailedError
 from slidewise.spark.batch.answers import answer
-from slidewise.spark.batch.time_slices import COPY, HIDDEN, Slices
+from slidewise.spark.batch.time_slices import COPY, HIDDEN, TimeSlices
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, check_keys, check_order, check_times, codes_of, named
 
@@ -39,7 +39,7 @@ class Carrying:
         self._definition = definition
         self._hidden = HIDDEN if sliced else ()
         self._verify = verify
-        self._specs = specs_of(definition, spikes=False)
+        self._specs = window_specs_of(definition, spikes=False)
         self._unit = 1
         self._timed = any(not spec.numbered for spec in self._specs)
         self._held: Any = None
@@ -146,7 +146,7 @@ class Carrying:
             self._unit = unit
         return rows.times.data
 
-    def _blamed(self, error: Exception, rows: SortedRows, spec: Spec, places: Array, before: Any) -> Exception:
+    def _blamed(self, error: Exception, rows: SortedRows, spec: WindowSpec, places: Array, before: Any) -> Exception:
         found = fault(spec, lambda one, count: answer(rows.first(count), one, places[:count], before), rows.count)
         if found is None:
             return error
@@ -204,7 +204,7 @@ def numbered(names: Sized) -> list[str]:
     return [f"column {i}" for i in range(len(names))]
 
 
-def _carrying(definition: Definition, cut: Slices | None, verify: bool) -> Carrying:
+def _carrying(definition: Definition, cut: TimeSlices | None, verify: bool) -> Carrying:
     if definition.every is None:
         return Carrying(definition, cut is not None, verify)
     from slidewise.spark.batch.beats import Beating
@@ -216,7 +216,7 @@ def batches_of(
     definition: Definition,
     kinds: dict[str, Any],
     names: list[str] | None,
-    cut: Slices | None,
+    cut: TimeSlices | None,
     verify: bool,
     sort: bool,
     batches: Iterable[Any],

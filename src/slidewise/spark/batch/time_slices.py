@@ -16,11 +16,11 @@ HIDDEN = (SLICE, COPY)
 _FLOATS = ("float", "double")
 # Nanoseconds in the unit in which a Spark type is counted.
 _UNITS = {"timestamp": 1_000, "timestamp_ntz": 1_000, "date": 86_400 * 10**9}
-# Slices beyond this number, either way, are one: floats are too far apart there.
+# TimeSlices beyond this number, either way, are one: floats are too far apart there.
 _FAR = 2.0**52
 
 
-class Slices(NamedTuple):
+class TimeSlices(NamedTuple):
     """How time is cut: the longest window and the length of a slice, in the unit in which the time's type is counted.
 
     Whole numbers are cut at multiples of a power of two, which needs no division and cannot overflow.
@@ -77,7 +77,7 @@ def why_not(definition: Definition) -> str | None:
     return None
 
 
-def slices_of(definition: Definition, kind: str) -> Slices:
+def slices_of(definition: Definition, kind: str) -> TimeSlices:
     """How to cut a time of this Spark type for a definition of time windows only."""
     longest: Any = 0
     for aggregate in definition.columns.values():
@@ -89,12 +89,12 @@ def slices_of(definition: Definition, kind: str) -> Slices:
         width = last + grain  # an old edge is rounded by less than the grain
         longest = max(longest, width)
     if kind in _FLOATS:
-        return Slices(kind, float(longest), float(longest) * WINDOWS)
+        return TimeSlices(kind, float(longest), float(longest) * WINDOWS)
     longest = -int(-longest // 1)  # the whole number above
     length = 1 << (WINDOWS * longest - 1).bit_length()
     if length.bit_length() > 62:
         raise SlidewiseError(f"a window of {longest:g} is too long to cut time into slices; use parallel='by_key'")
-    return Slices(kind, longest, length)
+    return TimeSlices(kind, longest, length)
 
 
 def _ticks(time: Any, kind: str) -> Any:

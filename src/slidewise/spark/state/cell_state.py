@@ -12,8 +12,8 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
-from slidewise.engine.cells import Celled, Cells
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.cells import CellBatch, Cells
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, named
 from slidewise.spark.state.buckets import COUNT, Keys, of_part
@@ -33,7 +33,7 @@ class KeptCells(Kept):
         pages: Pages,
         directory: Directory,
         definition: Definition,
-        spec: Spec,
+        spec: WindowSpec,
         part: int,
         schema: Any,
         answers: dict[str, Any],
@@ -88,14 +88,14 @@ class KeptCells(Kept):
         found = {one.name: array for one, array in zip(self._spec.members, arrays, strict=True)}
         return found, kept.take(pa.array(ranges(firsts, counts))), counts
 
-    def _celled(self, spec: Spec, rows: SortedRows, there: Array, old: Cells | None) -> Celled:
+    def _celled(self, spec: WindowSpec, rows: SortedRows, there: Array, old: Cells | None) -> CellBatch:
         assert rows.times is not None
-        return Celled(rows, spec, rows.times.data, there, old, True)
+        return CellBatch(rows, spec, rows.times.data, there, old, True)
 
     def _blamed(self, error: Exception, rows: SortedRows, there: Array, old: Cells | None) -> Exception:
         """The error with the column and the row that it is about."""
 
-        def tried(spec: Spec, count: int) -> object:
+        def tried(spec: WindowSpec, count: int) -> object:
             part = rows.first(count)
             had = there[: part.keys]
             celled = self._celled(spec, part, had, None if old is None else old.taken(slice(0, int(had.sum()))))

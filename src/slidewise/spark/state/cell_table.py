@@ -16,7 +16,7 @@ from slidewise.engine.cells import Cells, fresh
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.sliding import columns_of
-from slidewise.engine.window_spec import Member, Spec
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import cells as cell_numbers
 from slidewise.kernels.passes.partials import Partials
@@ -32,7 +32,7 @@ NEWEST, ROWS = "newest", "rows"
 class CellTables:
     """How the cells of one spec lie in tables; `schema` is that of the rows that they come from."""
 
-    def __init__(self, definition: Definition, spec: Spec, schema: Any) -> None:
+    def __init__(self, definition: Definition, spec: WindowSpec, schema: Any) -> None:
         import pyarrow as pa
 
         self.spec = spec

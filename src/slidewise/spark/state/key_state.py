@@ -9,7 +9,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.spark.sort.sorted_rows import SortedRows, named
 from slidewise.spark.state import buckets as B
 from slidewise.spark.state.buckets import Buckets, Keys
@@ -33,7 +33,7 @@ class Keeping:
         directory: Directory,
         schema: Any,
         definition: Definition,
-        specs: list[Spec],
+        specs: list[WindowSpec],
         answers: dict[str, Any],
     ) -> None:
         self.directory = directory
@@ -54,7 +54,7 @@ class KeptRows(Kept):
         directory: Directory,
         schema: Any,
         definition: Definition,
-        specs: list[Spec],
+        specs: list[WindowSpec],
         answers: dict[str, Any],
     ) -> None:
         import pyarrow as pa

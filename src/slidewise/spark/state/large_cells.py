@@ -16,7 +16,7 @@ from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.cells import Cells
 from slidewise.engine.sliding import bounds_of, columns_of
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.spanning import Spanning
 from slidewise.spark.sort.sorted_rows import SortedRows
@@ -97,7 +97,7 @@ class LargeCells(LargeKey):
     def _newest(self, rows: Any) -> int:
         return int(rows.column(NEWEST)[-1].as_py())
 
-    def _is_in(self, spec: Spec, place: int, last: int) -> bool:
+    def _is_in(self, spec: WindowSpec, place: int, last: int) -> bool:
         return bool(place >= spec.cut(last))
 
     def _fold(self, group: Windowed, chunk: Any) -> State:

@@ -25,8 +25,8 @@ from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.evaluate import as_numbers
-from slidewise.engine.sliding import Slid, bounds_of, columns_of
-from slidewise.engine.window_spec import Member, Spec
+from slidewise.engine.sliding import SlidingBatch, bounds_of, columns_of
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.spanning import Spanning, spanning
@@ -43,7 +43,7 @@ CHUNK = 16_384  # bytes of rows
 class Windowed:
     """Aggregates that see the same rows, and all of which have states of a bounded size, or none of which has."""
 
-    def __init__(self, spec: Spec, passes: list[Spanning | SpanningObjects | None], bounded: bool) -> None:
+    def __init__(self, spec: WindowSpec, passes: list[Spanning | SpanningObjects | None], bounded: bool) -> None:
         self.spec = spec
         self.passes = passes  # None for a count, which needs no state
         self.bounded = bounded
@@ -70,7 +70,7 @@ class Windowed:
         return count, tuple(parts)
 
 
-def windowed(specs: list[Spec], sample: SortedRows, numbers: bool = False) -> list[Windowed]:
+def windowed(specs: list[WindowSpec], sample: SortedRows, numbers: bool = False) -> list[Windowed]:
     """The specs, each split into the aggregates whose states have a bounded size and the others.
 
     With `numbers`, states that are no few numbers count as having none.
@@ -197,7 +197,7 @@ class LargeKey:
         places = positions if spec.numbered else rows.times.data
         if not whole:
             return self._spanned(self._groups[w], rows, places, before, self._windows[w].query())
-        slid = Slid(rows, spec, places, np.zeros(1, np.int64), [], True, silent)
+        slid = SlidingBatch(rows, spec, places, np.zeros(1, np.int64), [], True, silent)
         return [array.filter(~silent) for array in slid.arrays()], int(slid.starts[-1])
 
     def _head(self, w: int, group: Windowed, tail: Any, rows: Any) -> tuple[list[Any], int, int]:
@@ -220,7 +220,7 @@ class LargeKey:
     def _newest(self, rows: Any) -> int:
         return int(ticks(rows, self._definition.on or "")[-1])
 
-    def _is_in(self, spec: Spec, place: int, last: int) -> bool:
+    def _is_in(self, spec: WindowSpec, place: int, last: int) -> bool:
         """Whether a place is in the window that ends at another."""
         return bool(last - place < spec.width or (last - place == spec.width and spec.edge))
 

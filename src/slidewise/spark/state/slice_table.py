@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.engine.beats.parts import Arguments, Kept, Part, Stored, Values
-from slidewise.engine.beats.slices import Slices
+from slidewise.engine.beats.parts import Arguments, Part, SlicePlan, Stored, Values
+from slidewise.engine.beats.slices import BeatSlices
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.window_spec import Member
 from slidewise.kernels.passes.partials import Partials
@@ -26,7 +26,7 @@ _FARTHEST = 2**60  # of the numbers of slices
 class SliceRows:
     """How the slices of a definition lie in a table; `empty` are slices of no rows, and `given` their arguments."""
 
-    def __init__(self, kept: Kept, empty: Slices, given: list[Arguments]) -> None:
+    def __init__(self, kept: SlicePlan, empty: BeatSlices, given: list[Arguments]) -> None:
         import pyarrow as pa
 
         self._kept = kept
@@ -39,7 +39,7 @@ class SliceRows:
             fields += [pa.field(f"{i} {j}", kind) for j, kind in enumerate(kinds)]
         self.schema = pa.schema(fields)
 
-    def table(self, slices: Slices) -> Any:
+    def table(self, slices: BeatSlices) -> Any:
         """Slices as a table; their keys are not in it."""
         import pyarrow as pa
 
@@ -58,12 +58,12 @@ class SliceRows:
                     columns.append(pa.array(one.fields[j], kind))
         return pa.table(columns, schema=self.schema)
 
-    def slices(self, table: Any, codes: Array) -> Slices:
+    def slices(self, table: Any, codes: Array) -> BeatSlices:
         """The slices in a table, of keys with these codes."""
         with reading("a page's slices"):
             return self._slices(table, codes)
 
-    def _slices(self, table: Any, codes: Array) -> Slices:
+    def _slices(self, table: Any, codes: Array) -> BeatSlices:
         require(len(codes) == len(table), "keys have other numbers of slices")
         numbers = _array(table.column(NUMBER), np.dtype(np.int64))
         require(((numbers > -_FARTHEST) & (numbers < _FARTHEST)).all(), "a slice has a number that none can have")
@@ -90,7 +90,7 @@ class SliceRows:
             else:
                 fields = [_array(column, x.dtype) for column, x in zip(columns, like.fields, strict=True)]
                 parts.append(Partials(like.op, fields, counts, like.dtypes))
-        return Slices(codes, numbers, parts)
+        return BeatSlices(codes, numbers, parts)
 
     def _bytes(self, part: int, state: Any) -> bytes:
         out = Writer()
@@ -128,5 +128,5 @@ def _array(column: Any, dtype: Any) -> Array:
     return np.array(column, dtype)
 
 
-def _users(kept: Kept, part: int) -> str:
+def _users(kept: SlicePlan, part: int) -> str:
     return ", ".join(one.name for one in kept.asked if one.part == part)

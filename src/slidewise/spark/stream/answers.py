@@ -12,10 +12,10 @@ from slidewise.definition import Definition
 from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.joining import as_python
-from slidewise.engine.running import Before, running_spec
-from slidewise.engine.running_state import RunningPane
-from slidewise.engine.sliding import Slid, columns_of
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.running import RunningStates, running_pass
+from slidewise.engine.running_pane import RunningPane
+from slidewise.engine.sliding import SlidingBatch, columns_of
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SumOverflowError
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, named
@@ -26,7 +26,7 @@ Where = Callable[[int], str]
 
 
 def sliding(
-    definition: Definition, specs: list[Spec], table: Any, codes: Array, silent: Array, where: Where
+    definition: Definition, specs: list[WindowSpec], table: Any, codes: Array, silent: Array, where: Where
 ) -> tuple[dict[str, Any], Array]:
     """The answers by name for the rows that are not silent, and for each key the first row that later ones may see.
 
@@ -53,26 +53,26 @@ def sliding(
     return found, from_here
 
 
-def _slid(rows: SortedRows, spec: Spec, places: Array) -> Slid:
-    return Slid(rows, spec, places, np.zeros(rows.keys, np.int64), [], True, rows.silent)
+def _slid(rows: SortedRows, spec: WindowSpec, places: Array) -> SlidingBatch:
+    return SlidingBatch(rows, spec, places, np.zeros(rows.keys, np.int64), [], True, rows.silent)
 
 
-def _blamed(error: Exception, rows: SortedRows, spec: Spec, places: Array, where: Where) -> Exception:
-    def tried(one: Spec, count: int) -> object:
+def _blamed(error: Exception, rows: SortedRows, spec: WindowSpec, places: Array, where: Where) -> Exception:
+    def tried(one: WindowSpec, count: int) -> object:
         return _slid(rows.first(count), one, places[:count]).arrays()
 
     return _told(error, rows, spec, tried, where)
 
 
 def _told(
-    error: Exception, rows: SortedRows, spec: Spec, tried: Callable[[Spec, int], object], where: Where
+    error: Exception, rows: SortedRows, spec: WindowSpec, tried: Callable[[WindowSpec, int], object], where: Where
 ) -> Exception:
     found = fault(spec, tried, rows.count)
     return error if found is None else said(error, found[0], where(found[1]))
 
 
 def running(
-    definition: Definition, specs: list[Spec], table: Any, codes: Array, panes: list[list[RunningPane]]
+    definition: Definition, specs: list[WindowSpec], table: Any, codes: Array, panes: list[list[RunningPane]]
 ) -> dict[str, Any]:
     """The answers of everything so far by name; `panes` are each key's, by spec, and are what is kept afterwards."""
     rows = SortedRows(table, definition, codes)
@@ -84,7 +84,7 @@ def running(
             arrays, after = _running(rows, spec, rows.times.data, before)
         except Exception as error:
 
-            def tried(one: Spec, count: int, before: list[RunningPane] = before) -> object:
+            def tried(one: WindowSpec, count: int, before: list[RunningPane] = before) -> object:
                 part = rows.first(count)
                 assert part.times is not None
                 return _running(part, one, part.times.data, before[: part.keys])
@@ -96,7 +96,9 @@ def running(
     return found
 
 
-def _running(rows: SortedRows, spec: Spec, places: Array, before: list[RunningPane]) -> tuple[list[Any], list[Any]]:
+def _running(
+    rows: SortedRows, spec: WindowSpec, places: Array, before: list[RunningPane]
+) -> tuple[list[Any], list[Any]]:
     columns, valid = columns_of(rows, spec)
     types = [rows.kind_of(name) for name in spec.columns]
     for one in spec.members:
@@ -105,7 +107,7 @@ def _running(rows: SortedRows, spec: Spec, places: Array, before: list[RunningPa
         counts = np.array([pane.count for pane in before], np.int64)
         states = [[pane.states[j] if pane.count else None for pane in before] for j in range(len(spec.members))]
         try:
-            went = running_spec(rows, spec, places, True, columns, valid, Before(counts, states))
+            went = running_pass(rows, spec, places, True, columns, valid, RunningStates(counts, states))
         except SumOverflowError:  # which may not hold once the last peer is in
             went = None
         if went is not None:
@@ -133,7 +135,7 @@ def _running(rows: SortedRows, spec: Spec, places: Array, before: list[RunningPa
     return as_arrays(spec, types, answered), after
 
 
-def _pane(spec: Spec, count: int, states: list[Any]) -> RunningPane:
+def _pane(spec: WindowSpec, count: int, states: list[Any]) -> RunningPane:
     pane = RunningPane(spec)
     pane.count, pane.states = count, states if count else []
     return pane
@@ -149,7 +151,7 @@ def pane_bytes(panes: list[RunningPane]) -> bytes:
     return bytes(out.data)
 
 
-def panes_of(specs: list[Spec], data: bytes | None) -> list[RunningPane]:
+def panes_of(specs: list[WindowSpec], data: bytes | None) -> list[RunningPane]:
     """Running states from bytes; empty ones where there are none."""
     if data is None:
         return [RunningPane(spec) for spec in specs]

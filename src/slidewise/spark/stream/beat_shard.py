@@ -9,8 +9,8 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.series import read
-from slidewise.engine.beats.parts import Arguments, Kept
-from slidewise.engine.beats.slices import Slices, as_times, sliced
+from slidewise.engine.beats.parts import Arguments, SlicePlan
+from slidewise.engine.beats.slices import BeatSlices, as_times, sliced
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.bounds.beats import held_at, times_of
 from slidewise.spark.error_rows import first_to_fail
@@ -40,7 +40,7 @@ class BeatShard(Shard):
 
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
-        self._kept = Kept(terms.definition, in_batch=False)
+        self._kept = SlicePlan(terms.definition, in_batch=False)
         self._on = str(terms.definition.on)
         self._known: tuple[Any, SliceRows] | None = None
 
@@ -59,7 +59,7 @@ class BeatShard(Shard):
             self._known = schema, SliceRows(self._kept, *self._sliced(rows))
         return self._known[1]
 
-    def _sliced(self, rows: SortedRows) -> tuple[Slices, list[Arguments]]:
+    def _sliced(self, rows: SortedRows) -> tuple[BeatSlices, list[Arguments]]:
         assert rows.times is not None
         return sliced(self._kept, self._beats, rows, rows.codes, rows.times.data, lambda x: x)
 
@@ -96,8 +96,8 @@ class BeatShard(Shard):
         return found
 
     def _gone(
-        self, old: Keys, stored: Slices, table: Any, codes: Array, given: int, last: int
-    ) -> tuple[Any, Slices, Any]:
+        self, old: Keys, stored: BeatSlices, table: Any, codes: Array, given: int, last: int
+    ) -> tuple[Any, BeatSlices, Any]:
         """The beats after one and up to another, as a table or None; the slices, and the keys that these are of."""
         import pyarrow as pa
 
@@ -120,7 +120,7 @@ class BeatShard(Shard):
         return found, slices, keys
 
     def _blamed(
-        self, error: SlidewiseError, old: Keys, stored: Slices, table: Any, codes: Array, given: int, last: int
+        self, error: SlidewiseError, old: Keys, stored: BeatSlices, table: Any, codes: Array, given: int, last: int
     ) -> SlidewiseError:
         """The error with the row at which it comes up; or with the watermark, where it is about rows from before."""
 
@@ -137,7 +137,7 @@ class BeatShard(Shard):
             at = named(self._definition, table, first_to_fail(fails, len(table)), ())
         return type(error)(f"{error}; at {at}")
 
-    def _after(self, layout: SliceRows, names: Any, slices: Slices, last: int) -> Keys:
+    def _after(self, layout: SliceRows, names: Any, slices: BeatSlices, last: int) -> Keys:
         """The keys that still have slices, sorted by hash, with the time of each one's next beat."""
         import pyarrow as pa
 

@@ -12,7 +12,7 @@ from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.definition import Definition, order_matters
 from slidewise.engine.sorting import arrange, key_codes, order_peers
-from slidewise.engine.window_spec import Spec, specs_of
+from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, SnapshotError
 from slidewise.spark.sort.sorted_rows import check_times
 from slidewise.spark.state import buckets as B
@@ -66,7 +66,7 @@ class Shard:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._definition = terms.definition
-        specs = [spec.scaled(_MICROSECOND) for spec in specs_of(terms.definition, spikes=False)]
+        specs = [spec.scaled(_MICROSECOND) for spec in window_specs_of(terms.definition, spikes=False)]
         self._sliding = [spec for spec in specs if not spec.running]
         self._running = [spec for spec in specs if spec.running]
         self._lifetime = lifetime(specs, terms.forget_after)
@@ -259,7 +259,7 @@ class Shard:
         return [pane_bytes(panes[run]) for run in runs.last.tolist()]
 
 
-def lifetime(specs: list[Spec], forget_after: int | None) -> int | None:
+def lifetime(specs: list[WindowSpec], forget_after: int | None) -> int | None:
     """For how long after its last row a key may be needed, in microseconds; None where there is no end."""
     if any(spec.running or spec.numbered for spec in specs):
         return forget_after

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slidewise.engine.window_spec import Spec
+from slidewise.engine.window_spec import WindowSpec
 
 Row = tuple[Any, ...]
 
@@ -22,7 +22,7 @@ class RunningPane:
 
     __slots__ = ("at", "before", "count", "gone", "late_count", "late_states", "spec", "states")
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: WindowSpec) -> None:
         self.spec = spec
         self.states: list[Any] = []
         self.count = 0
