@@ -15,7 +15,7 @@ PACKAGE = Path(slidewise.__file__).parent
 ORDER = [
     *("__main__", "cli", "tour", "trace", "evaluation", "pipeline", "sliding"),
     *("spark", "live", "tables", "rolling", "compiled", "definition_files", "import_paths"),
-    *("engine", "explaining", "suggesting", "choosing", "definition", "kernels", "columns"),
+    *("engine", "explaining", "choosing", "definition", "kernels", "columns"),
     *("swag", "operators", "windows", "folders", "arrays", "errors"),
 ]
 
