@@ -1,4 +1,4 @@
-"""HOW a window is kept: one file per algorithm, all with the same interface."""
+"""SWAGs, the sliding-window aggregators: HOW a window is kept, one file per algorithm, all with one interface."""
 
 from slidewise.swag.amta import Amta
 from slidewise.swag.b_int import BInt

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
 
 
@@ -12,11 +13,11 @@ class _Tree(NamedTuple):
     """A perfect binary tree over `size` rows, with their aggregate; a leaf has no children."""
 
     size: int
-    agg: Any
+    agg: State
     older: _Tree | None = None
     younger: _Tree | None = None
 
-    def leaves(self) -> Iterator[Any]:
+    def leaves(self) -> Iterator[State]:
         if self.older is None or self.younger is None:
             yield self.agg
         else:
@@ -34,7 +35,7 @@ class _Spine(NamedTuple):
     """A tree on one side of the window, with the aggregate of all trees from it to the middle, itself included."""
 
     tree: _Tree
-    agg: Any
+    agg: State
 
 
 class Amta(Swag):
@@ -62,7 +63,7 @@ class Amta(Swag):
     _right: list[_Spine]  # the youngest last
     _size: int
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         right = self._right
         tree = _Tree(1, self._lift_row(e, more) if more or e is None else self._lift(e))
         keep = len(right)
@@ -131,7 +132,7 @@ class Amta(Swag):
             chain.append(_Spine(tree, self._combine(chain[-1].agg, tree.agg) if chain else tree.agg))
         return chain
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         left, right = self._left, self._right
         if left and right:
             return self._combine(left[-1].agg, right[-1].agg)
@@ -155,7 +156,7 @@ class Amta(Swag):
     def stored(self) -> int:
         return sum(2 * spine.tree.size for spine in self._left + self._right)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         trees = [spine.tree for spine in self._left[::-1] + self._right]
         for tree in (tree for top in trees for tree in top.trees()):
             if tree.older is not None and tree.younger is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.structures.deque import Ring
 from slidewise.swag.structures.last_rows import LastRows
 
@@ -28,7 +28,7 @@ class BInt(LastRows):
 
     _levels: list[Ring]
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         levels = self._levels
         start, interval = levels[0].start, levels[0].stop
@@ -61,19 +61,19 @@ class BInt(LastRows):
         while len(self._levels) > 1 and not self._levels[-1]:
             self._levels.pop()
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return self._range(self._levels[0].start)
 
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`. Combine calls: at most 2 log k."""
         self._require_rows(k)
         return self._range(self._levels[0].stop - k)
 
-    def _range(self, start: int) -> Any:
+    def _range(self, start: int) -> State:
         """Cover [start, end) with the largest intervals: growing ones from the left, shrinking ones to the right."""
         stop = self._levels[0].stop
-        left: list[Any] = []
-        right: list[Any] = []
+        left: list[State] = []
+        right: list[State] = []
         for level in self._levels:
             if start >= stop:
                 break
@@ -101,7 +101,7 @@ class BInt(LastRows):
     def stored(self) -> int:
         return sum(map(len, self._levels))
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         base = self._levels[0]
         for j, level in enumerate(self._levels):
             inside = range(-(-base.start >> j), base.stop >> j)

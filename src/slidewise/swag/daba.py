@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.deque import CHUNK, MASK, NEXT, PREV, Chunk, Chunks, cut, step, walk, write
+from slidewise.swag.structures.deque import (
+    CHUNK,
+    MASK,
+    NEXT,
+    PREV,
+    Chunk,
+    Chunks,
+    SavedSlots,
+    cut,
+    restore,
+    step,
+    walk,
+    write,
+)
 from slidewise.swag.structures.sublists import Pointers, show
-
-Undo = list[tuple[Chunk, int, Any]]
 
 
 class Daba(Swag):
@@ -45,7 +57,7 @@ class Daba(Swag):
     _cE: Any
     _chunks: Chunks
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         E = self.E
         at = E & MASK
@@ -72,7 +84,7 @@ class Daba(Swag):
             self._cF = left[NEXT]
             self._chunks.release(left)
 
-    def _fixup(self, F: int, cF: Any, E: int, cE: Any, undo: Undo | None = None) -> None:
+    def _fixup(self, F: int, cF: Chunk, E: int, cE: Chunk, undo: SavedSlots | None = None) -> None:
         """Restore the invariants around the new F and E; nothing is stored before every combine has returned."""
         L = self.L
         B = self.B
@@ -98,7 +110,7 @@ class Daba(Swag):
                 front = self._combine(front, agg_A)
                 back = self._combine(back, agg_A)
             if undo is not None:
-                undo += ((cL, l, cL[l]), (cA, a, cA[a]))
+                undo += (cL, l, cL[l], cA, a, cA[a])
             cL[l] = front
             cA[a] = back
             self.L = L + 1
@@ -115,7 +127,7 @@ class Daba(Swag):
         self.clear()
         self._chunks.release(left)
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         if self.F == self.E:
             return self.operator.identity
         front = self._cF[(self.F & MASK) + CHUNK]
@@ -138,7 +150,7 @@ class Daba(Swag):
             self._keep(len(self) - k)
             return
         before = [getattr(self, name) for name in self.__slots__]
-        undo: Undo = []
+        undo: SavedSlots = []
         try:
             for _ in range(k):
                 F = self.F + 1
@@ -146,8 +158,7 @@ class Daba(Swag):
                 self._fixup(F, cF, self.E, self._cE, undo)
                 self.F, self._cF = F, cF
         except BaseException:
-            for chunk, at, value in reversed(undo):
-                chunk[at] = value
+            restore(undo)
             for name, value in zip(self.__slots__, before, strict=True):
                 setattr(self, name, value)
             raise
@@ -179,7 +190,7 @@ class Daba(Swag):
     def stored(self) -> int:
         return 2 * len(self)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         pointers = Pointers.of(self)
         self._require(pointers.ordered(), "F <= L <= R <= A <= B <= E")
         self._require(pointers.balanced(), f"the sizes {pointers.sizes()} balance")

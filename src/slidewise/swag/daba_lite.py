@@ -6,13 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.deque import CHUNK, MASK, NEXT, PREV, Chunks, cut, saved, step, walk, write
+from slidewise.swag.structures.deque import (
+    CHUNK,
+    MASK,
+    NEXT,
+    PREV,
+    Chunk,
+    Chunks,
+    SavedSlots,
+    cut,
+    restore,
+    saved,
+    step,
+    walk,
+    write,
+)
 from slidewise.swag.structures.sublists import Pointers, show
-
-# What slots held before they changed: chunk, place and value, one after the other. Tuples would keep Python's garbage
-# collector busy, which looks at every new one that stays.
-Undo = list[Any]
 
 
 class DabaLite(Swag):
@@ -67,13 +78,13 @@ class DabaLite(Swag):
     _chunks: Chunks
     # Since the last mark, if there was one: what pointers and aggregates were, and what slots held before they changed.
     _before: tuple[Any, ...] | None
-    _log: Undo | None
+    _log: SavedSlots | None
 
     def __init__(self, operator: Operator) -> None:
         self._before = self._log = None
         super().__init__(operator)
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         E = self.E
         at = E & MASK
@@ -99,7 +110,7 @@ class DabaLite(Swag):
             if self._log is None:
                 self._chunks.release(left)
 
-    def _fixup(self, F: int, cF: Any, E: int, cE: Any, aggB: Any, undo: Undo | None = None) -> None:
+    def _fixup(self, F: int, cF: Chunk, E: int, cE: Chunk, aggB: State, undo: SavedSlots | None = None) -> None:
         """Restore the invariants around the new F, E and aggB; nothing is stored before every combine has returned."""
         L = self.L
         B = self.B
@@ -149,7 +160,7 @@ class DabaLite(Swag):
         if self._log is None:
             self._chunks.release(left)
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         F = self.F
         E = self.E
         if F == E:
@@ -158,7 +169,7 @@ class DabaLite(Swag):
             return self._lower(self._cF[F & MASK])
         return self._lower(self._combine(self._cF[F & MASK], self.aggB))
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         if self.F == self.E:
             return self.operator.identity
         front = self._cF[self.F & MASK]
@@ -183,7 +194,7 @@ class DabaLite(Swag):
             self._keep(len(self) - k)
             return
         before = self._pointers()
-        undo: Undo = []
+        undo: SavedSlots = []
         try:
             for _ in range(k):
                 F = self.F + 1
@@ -236,9 +247,8 @@ class DabaLite(Swag):
         middle = self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB
         return self._cF, self._cE, self._cL, self._cA, self._chunks, *middle
 
-    def _put_back(self, before: tuple[Any, ...], log: Undo) -> None:
-        for i in range(len(log) - 3, -1, -3):
-            log[i][log[i + 1]] = log[i + 2]
+    def _put_back(self, before: tuple[Any, ...], log: SavedSlots) -> None:
+        restore(log)
         self._cF, self._cE, self._cL, self._cA, self._chunks, *middle = before
         self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = middle
 
@@ -269,11 +279,11 @@ class DabaLite(Swag):
             self._cE[NEXT] = None
         log.clear()
 
-    def _dump(self) -> tuple[list[int], list[Any]]:
+    def _dump(self) -> tuple[list[int], list[State]]:
         pointers = [pointer - self.F for pointer in (self.L, self.R, self.A, self.B, self.E)]
         return pointers, [*walk(self._cF, self.F, self.E), self.aggRA, self.aggB]
 
-    def _load(self, numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[State]) -> None:
         L, R, A, B, E = numbers
         *slots, aggRA, aggB = states
         pointers = Pointers(0, L, R, A, B, E)
@@ -302,7 +312,7 @@ class DabaLite(Swag):
     def stored(self) -> int:
         return len(self) + 2
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         pointers = Pointers.of(self)
         self._require(pointers.ordered(), "F <= L <= R <= A <= B <= E")
         self._require(pointers.balanced(), f"the sizes {pointers.sizes()} balance")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
 
 
@@ -40,11 +41,11 @@ class FlatFat(Swag):
 
     SMALLEST = 4
 
-    _nodes: list[Any]
+    _nodes: list[State]
     _start: int
     _size: int
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         capacity = len(self._nodes) // 2
         if self._size == capacity:
@@ -69,7 +70,7 @@ class FlatFat(Swag):
             self._start = (self._start + k) % capacity
             self._size -= k
 
-    def _set(self, first: int, leaves: list[Any]) -> None:
+    def _set(self, first: int, leaves: list[State]) -> None:
         """Write neighbouring leaves, then their ancestors level by level, once every combine has returned."""
         nodes = self._nodes
         capacity = len(nodes) // 2
@@ -80,11 +81,11 @@ class FlatFat(Swag):
         for node, value in changed.items():
             nodes[node] = value
 
-    def _above(self, first: int, values: list[Any], changed: dict[int, Any]) -> dict[int, Any]:
-        """Add the values of the nodes from `first` on, and of all nodes above them, to what has changed already."""
+    def _above(self, first: int, states: list[State], changed: dict[int, State]) -> dict[int, State]:
+        """Add the states of the nodes from `first` on, and of all nodes above them, to what has changed already."""
         nodes = self._nodes
-        last = first + len(values) - 1
-        changed.update(zip(range(first, last + 1), values, strict=True))
+        last = first + len(states) - 1
+        changed.update(zip(range(first, last + 1), states, strict=True))
         while first > 1:
             first >>= 1
             last >>= 1
@@ -93,23 +94,23 @@ class FlatFat(Swag):
                 changed[i] = self._join(changed.get(older, nodes[older]), changed.get(younger, nodes[younger]))
         return changed
 
-    def _join(self, a: Any, b: Any) -> Any:
+    def _join(self, a: State, b: State) -> State:
         if a is EMPTY:
             return b
         return a if b is EMPTY else self._combine(a, b)
 
-    def _leaves(self, skip: int) -> list[Any]:
+    def _leaves(self, skip: int) -> list[State]:
         capacity = len(self._nodes) // 2
         return [self._nodes[capacity + (self._start + i) % capacity] for i in range(skip, self._size)]
 
-    def _rebuild(self, values: list[Any], capacity: int) -> None:
-        nodes: list[Any] = [EMPTY] * (2 * capacity)
-        nodes[capacity : capacity + len(values)] = values
+    def _rebuild(self, states: list[State], capacity: int) -> None:
+        nodes: list[State] = [EMPTY] * (2 * capacity)
+        nodes[capacity : capacity + len(states)] = states
         for i in range(capacity - 1, 0, -1):
             nodes[i] = self._join(nodes[2 * i], nodes[2 * i + 1])
-        self._nodes, self._start, self._size = nodes, 0, len(values)
+        self._nodes, self._start, self._size = nodes, 0, len(states)
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         if not self._size:
             return self.operator.identity
         capacity = len(self._nodes) // 2
@@ -144,7 +145,7 @@ class FlatFat(Swag):
     def stored(self) -> int:
         return sum(node is not EMPTY for node in self._nodes)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         nodes = self._nodes
         capacity = len(nodes) // 2
         self._require(self._size <= capacity and capacity & (capacity - 1) == 0, "a perfect tree holds the window")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.structures.deque import Ring
 from slidewise.swag.structures.last_rows import LastRows
 
@@ -31,7 +31,7 @@ class FlatFit(LastRows):
     _stops: Ring
     _met: list[int]
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         self._aggs.push(self._lift_row(e, more) if more or e is None else self._lift(e))
         self._stops.push(self._stops.stop + 1)
 
@@ -41,15 +41,15 @@ class FlatFit(LastRows):
         self._aggs.pop()
         self._stops.pop()
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return self._reach(self._aggs.start) if self._aggs else self.operator.identity
 
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`. Combine calls: at most k - 1."""
         self._require_rows(k)
         return self._reach(self._aggs.stop - k) if k else self.operator.identity
 
-    def _reach(self, start: int) -> Any:
+    def _reach(self, start: int) -> State:
         """The aggregate from `start` to the end, which every slot on the way then holds for itself."""
         aggs, stops, met = self._aggs.slots, self._stops.slots, self._met  # two rings of one size
         met.clear()
@@ -84,7 +84,7 @@ class FlatFit(LastRows):
     def stored(self) -> int:
         return len(self)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         start, end = self._aggs.start, self._aggs.stop
         self._require((start, end) == (self._stops.start, self._stops.stop), "one index for each partial")
         for p in range(start, end):

@@ -1,14 +1,15 @@
-"""What every SWAG does: a first-in first-out window with an aggregate."""
+"""The interface of every SWAG: a first-in first-out window with an aggregate."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import NoReturn
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, UnsuitableOperatorError
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import Answer, Combine, State, Value
 from slidewise.operators.values.equality import same, shown
 
 
@@ -27,9 +28,9 @@ class Swag(ABC):
     __slots__ = ("_combine", "_lift", "_lower", "operator")
 
     operator: Operator
-    _lift: Callable[..., Any]
-    _combine: Callable[[Any, Any], Any]
-    _lower: Callable[[Any], Any]
+    _lift: Callable[..., State]
+    _combine: Combine
+    _lower: Callable[[State], Answer]
 
     def __init__(self, operator: Operator) -> None:
         if not isinstance(operator, Operator):
@@ -44,19 +45,19 @@ class Swag(ABC):
         self.clear()
 
     @abstractmethod
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         """Put a row at the back; several arguments are several columns."""
 
     @abstractmethod
     def evict(self) -> None:
         """Drop the oldest row; an empty window raises EmptyWindowError and stays as it is."""
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         """The answer: the lowered aggregate of all rows from oldest to youngest."""
         return self._lower(self.partial())
 
     @abstractmethod
-    def partial(self) -> Any:
+    def partial(self) -> State:
         """The aggregate of the window before `lower`; the identity when it is empty."""
 
     @abstractmethod
@@ -78,18 +79,18 @@ class Swag(ABC):
         """How many partial aggregates the structure holds now: its space, in the paper's unit."""
 
     @abstractmethod
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         """Verify the invariants; with the window's `rows`, every slot against a recomputation too."""
 
     @abstractmethod
     def _show(self) -> str:
         """The structure as text."""
 
-    def _dump(self) -> tuple[list[int], list[Any]]:
+    def _dump(self) -> tuple[list[int], list[State]]:
         """The structure as numbers and states, from which `_load` makes it again, to the last partial."""
         raise SlidewiseError(f"a {type(self).__name__} cannot be stored; DabaLite, SubtractOnEvict and SlickDeque can")
 
-    def _load(self, numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[State]) -> None:
         """Become what `_dump` gave."""
         raise SlidewiseError(f"a {type(self).__name__} cannot be stored; DabaLite, SubtractOnEvict and SlickDeque can")
 
@@ -128,14 +129,14 @@ class Swag(ABC):
     def _empty(self) -> EmptyWindowError:
         return EmptyWindowError("cannot evict: the window is empty; insert first, or check len()")
 
-    def _lift_row(self, e: Any, more: tuple[Any, ...]) -> Any:
+    def _lift_row(self, e: Value, more: tuple[Value, ...]) -> State:
         return self.operator.lift_row(e, *more)
 
-    def _lifted(self, rows: Sequence[Any]) -> list[Any]:
+    def _lifted(self, rows: Sequence[Value]) -> list[State]:
         several = self.operator.arity()[0] > 1
         return [self.operator.lift_row(*row) if several else self.operator.lift_row(row) for row in rows]
 
-    def _fold(self, states: Iterable[Any]) -> Any:
+    def _fold(self, states: Iterable[State]) -> State:
         """The product of the states from left to right; the identity of none."""
         states = iter(states)
         total = next(states, self.operator.identity)
@@ -147,10 +148,10 @@ class Swag(ABC):
         if not holds:
             raise AssertionError(f"{type(self).__name__} breaks the invariant: {invariant}\n{self._show()}")
 
-    def _require_same(self, found: Any, expected: Any, what: str) -> None:
-        self._require(same(found, expected), f"{what} is {shown(found)} and should be {shown(expected)}")
+    def _require_same(self, held: State, expected: State, what: str) -> None:
+        self._require(same(held, expected), f"{what} is {shown(held)} and should be {shown(expected)}")
 
-    def __reduce_ex__(self, _protocol: Any) -> Any:
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise SlidewiseError(f"a {type(self).__name__} cannot be copied or pickled; insert its rows into a new one")
 
     def __repr__(self) -> str:

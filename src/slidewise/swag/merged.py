@@ -11,10 +11,11 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError, TimeOrderError, did_you_mean
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.interface import Swag, refuse
 from slidewise.swag.slide_side import SlideSide
-from slidewise.swag.structures.times import check_time, is_in, length_of
+from slidewise.swag.structures.times import Length, Time, check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 
@@ -76,27 +77,27 @@ class Merged:
         self.closed = check_closed(closed)
         self.clock = clock
         self.late = 0
-        self._now: Any = None
+        self._now: Time = None
         self._inputs = {name: _Input(algorithm(operator)) for name in _names(inputs)}
 
-    def insert(self, input: Hashable, t: Any, e: Any, *more: Any) -> None:
+    def insert(self, input: Hashable, t: Time, e: Value, *more: Value) -> None:
         """Put a row at the end of an input; its time must not lie before that of the input's row before it.
 
         Where the operator raises on this row, all is as it was.
         """
-        one = self._input(input)
-        t = self._in_order(input, one, t)
+        source = self._input(input)
+        t = self._in_order(input, source, t)
         self.operator.lift_row(e, *more)
-        one.newest = t
+        source.newest = t
         if self._now is None or t > self._now or is_in(t, self._now, self.last, self.closed):
-            one.waiting.append((t, (e, *more)))
+            source.waiting.append((t, (e, *more)))
         else:
             self.late += 1
         self._tick(t)
         if self._now is not None:
-            one.tidy(self._now, self.last, self.closed)
+            source.tidy(self._now, self.last, self.closed)
 
-    def advance(self, t: Any, input: Hashable | None = None) -> None:
+    def advance(self, t: Time, input: Hashable | None = None) -> None:
         """Move on to time t without a row: the clock, or one input where it is named, which then sends none before t.
 
         Where the clock is that of the slowest input, it moves on when all inputs do: `advance(t)` moves every one.
@@ -105,27 +106,27 @@ class Merged:
         t = check_time(t, self.last, named[0].newest if named and named[0].newest is not None else self._now)
         if input is None and self.clock == "slowest":
             named = list(self._inputs.values())
-        for one in named:
-            if one.newest is None or t > one.newest:
-                one.newest = t
+        for source in named:
+            if source.newest is None or t > source.newest:
+                source.newest = t
         self._tick(t)
 
-    def _tick(self, t: Any) -> None:
+    def _tick(self, t: Time) -> None:
         """Move the clock on; rows move when somebody asks."""
         if self.clock == "newest":
             self._now = t if self._now is None or t > self._now else self._now
         else:
-            times = [one.newest for one in self._inputs.values()]
+            times = [source.newest for source in self._inputs.values()]
             self._now = None if any(time is None for time in times) else min(times)
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         """The answer for the window that ends at the clock's time."""
         return self.operator.lower(self.partial())
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         """The aggregate of the window before `lower`. Combine calls: at most 2 for each input."""
         self._settle()
-        partials = [one.swag.partial() for one in self._inputs.values() if len(one.swag)]
+        partials = [source.swag.partial() for source in self._inputs.values() if len(source.swag)]
         if not partials:
             return self.operator.identity
         total = partials[0]
@@ -134,11 +135,11 @@ class Merged:
         return total
 
     @property
-    def now(self) -> Any:
-        """The clock's time; None before there is one."""
+    def now(self) -> Time:
+        """The clock's time; None before there is source."""
         return self._now
 
-    def newest(self, input: Hashable) -> Any:
+    def newest(self, input: Hashable) -> Time:
         """How far an input has come; None before its first row."""
         return self._input(input).newest
 
@@ -146,46 +147,46 @@ class Merged:
     def waiting(self) -> int:
         """How many rows are ahead of the clock, or at an open right end."""
         self._settle()
-        return sum(len(one.waiting) for one in self._inputs.values())
+        return sum(len(source.waiting) for source in self._inputs.values())
 
     def __len__(self) -> int:
         """The number of rows in the window."""
         self._settle()
-        return sum(len(one.times) for one in self._inputs.values())
+        return sum(len(source.times) for source in self._inputs.values())
 
     def clear(self) -> None:
         """Drop every row, and forget the times."""
-        for one in self._inputs.values():
-            one.clear()
+        for source in self._inputs.values():
+            source.clear()
         self._now = None
         self.late = 0
 
     def _settle(self) -> None:
         if self._now is not None:
-            for one in self._inputs.values():
-                one.settle(self._now, self.last, self.closed)
+            for source in self._inputs.values():
+                source.settle(self._now, self.last, self.closed)
 
-    def _in_order(self, name: Hashable, one: _Input, t: Any) -> Any:
-        t = check_time(t, self.last, one.newest if one.newest is not None else self._now)
-        if one.newest is not None and t < one.newest:
+    def _in_order(self, name: Hashable, source: _Input, t: Time) -> Time:
+        t = check_time(t, self.last, source.newest if source.newest is not None else self._now)
+        if source.newest is not None and t < source.newest:
             raise TimeOrderError(
-                f"the input {name!r} ran backwards: {t} came after {one.newest}; each input must be in order by "
+                f"the input {name!r} ran backwards: {t} came after {source.newest}; each input must be in order by "
                 "itself: sort it, or use sw.Fiba"
             )
         return t
 
     def _input(self, name: Hashable) -> _Input:
-        found = self._inputs.get(name)
-        if found is None:
-            names = [str(one) for one in self._inputs]
+        source = self._inputs.get(name)
+        if source is None:
+            names = [str(known) for known in self._inputs]
             has = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
             raise SlidewiseError(f"there is no input {name!r}; there are {has}{did_you_mean(str(name), names)}")
-        return found
+        return source
 
     def _check(self) -> None:
         """Verify the invariants of every input, and of its SWAG."""
-        for one in self._inputs.values():
-            one.check()
+        for source in self._inputs.values():
+            source.check()
 
     def __repr__(self) -> str:
         return f"<Merged({self.operator!r}) of {len(self._inputs)} inputs, {len(self)} rows>"
@@ -204,11 +205,11 @@ class _Input:
 
     def clear(self) -> None:
         self.swag.clear()
-        self.times: deque[Any] = deque()
-        self.waiting: deque[tuple[Any, tuple[Any, ...]]] = deque()
-        self.newest: Any = None
+        self.times: deque[Time] = deque()
+        self.waiting: deque[tuple[Time, tuple[Value, ...]]] = deque()
+        self.newest: Time = None
 
-    def settle(self, now: Any, last: Any, closed: str) -> None:
+    def settle(self, now: Time, last: Length, closed: str) -> None:
         """Let in the rows that the clock has reached, and evict those that are too old for it."""
         waiting, times = self.waiting, self.times
         at_end = closed in ("right", "both")
@@ -226,7 +227,7 @@ class _Input:
                 raise
             times.append(time)
 
-    def tidy(self, now: Any, last: Any, closed: str) -> None:
+    def tidy(self, now: Time, last: Length, closed: str) -> None:
         """Drop rows that waited for so long that they have left the window before they came in."""
         waiting = self.waiting
         while waiting and waiting[0][0] < now and not is_in(waiting[0][0], now, last, closed):
@@ -242,7 +243,7 @@ class _Input:
 def _names(inputs: Iterable[Hashable] | int) -> list[Hashable]:
     if isinstance(inputs, bool | str | bytes) or not isinstance(inputs, int | Iterable):
         raise SlidewiseError(f"inputs= are names, such as ['left', 'right'], or how many there are, not {inputs!r}")
-    names: list[Any] = list(range(inputs)) if isinstance(inputs, int) else list(inputs)
+    names: list[Hashable] = list(range(inputs)) if isinstance(inputs, int) else list(inputs)
     if not names:
         raise SlidewiseError("Merged needs an input; name each, such as ['left', 'right']")
     for name in names:

@@ -8,6 +8,7 @@ from typing import Any
 
 from slidewise.operators.operator import Operator
 from slidewise.operators.quantiles import COMPUTED, exact_quantile, ordered_value, quantile_of
+from slidewise.operators.types import Answer, State, Value
 from slidewise.operators.values.ordered import Ordered
 from slidewise.swag.interface import Swag, refuse
 from slidewise.swag.structures.ordered_tree import OrderedTree
@@ -32,7 +33,7 @@ class OrderStatistics(Swag):
 
     __slots__ = ("_computed", "_interpolation", "_log", "_nans", "_nulls", "_q", "_rows", "_tree")
 
-    _rows: deque[Any]
+    _rows: deque[Value]
     _tree: OrderedTree
     _nans: int
     _nulls: int
@@ -59,9 +60,9 @@ class OrderStatistics(Swag):
         """
         first = cls(operators[0])
         first._computed = any((exact_quantile(op) or (0, ""))[1] in COMPUTED for op in operators)
-        return [first, *(Beside(op, first) for op in operators[1:])]
+        return [first, *(SharedQuantile(op, first) for op in operators[1:])]
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         if more:
             self._lift_row(e, more)
         if e is not None:
@@ -79,7 +80,7 @@ class OrderStatistics(Swag):
         if self._log is not None:
             self._log.append((value,))
 
-    def _add(self, value: Any) -> None:
+    def _add(self, value: Value) -> None:
         if value is None:
             self._nulls += 1
         elif value == value:
@@ -87,7 +88,7 @@ class OrderStatistics(Swag):
         else:
             self._nans += 1
 
-    def _take_out(self, value: Any) -> None:
+    def _take_out(self, value: Value) -> None:
         if value is None:
             self._nulls -= 1
         elif value == value:
@@ -95,27 +96,27 @@ class OrderStatistics(Swag):
         else:
             self._nans -= 1
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         return self.quantile(self._q)
 
-    def quantile(self, q: float, interpolation: str | None = None) -> Any:
+    def quantile(self, q: float, interpolation: str | None = None) -> Answer:
         """Any quantile of the window, by the operator's interpolation or another. O(log n)."""
         tree = self._tree
         return quantile_of(
             tree.__getitem__, len(tree) + self._nans, self._nans, q, interpolation or self._interpolation
         )
 
-    def rank(self, x: Any) -> int:
+    def rank(self, x: Value) -> int:
         """How many values of the window lie below x; NaN lies below nothing. O(log n)."""
         return self._tree.rank(x)
 
-    def select(self, k: int) -> Any:
+    def select(self, k: int) -> Value:
         """The value of rank k, from 0 on, NaN left out; an IndexError where there is none. O(log n)."""
         if not 0 <= k < len(self._tree):
             raise IndexError(f"the window has {len(self._tree)} values that have an order, and none of rank {k!r}")
         return self._tree[k]
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return Ordered.of(row for row in self._rows if row is not None)
 
     def __len__(self) -> int:
@@ -147,10 +148,10 @@ class OrderStatistics(Swag):
                 self._rows, self._tree, self._nans, self._nulls = step
         self._log = []
 
-    def _dump(self) -> tuple[list[int], list[Any]]:
+    def _dump(self) -> tuple[list[int], list[State]]:
         return [], [Ordered.of(() if row is None else (row,)) for row in self._rows]
 
-    def _load(self, numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[State]) -> None:
         if numbers or any(len(state) > 1 for state in states):
             raise ValueError(f"no OrderStatistics has the numbers {numbers} and several values for a row")
         self._log = None
@@ -161,15 +162,15 @@ class OrderStatistics(Swag):
     def stored(self) -> int:
         return len(self)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         self._tree.check(self._require)
         values = [row for row in self._rows if row is not None]
         self._require(self._nulls == len(self._rows) - len(values), "nulls are counted")
         self._require(self._nans == sum(value != value for value in values), "NaNs are counted")
         self._require_same(list(self._tree), sorted(v for v in values if v == v), "the tree")
         if rows is not None:
-            kept = [None if row is None else ordered_value(self.operator.name, self._computed, row) for row in rows]
-            self._require_same(list(self._rows), kept, "the queue")
+            expected = [None if row is None else ordered_value(self.operator.name, self._computed, row) for row in rows]
+            self._require_same(list(self._rows), expected, "the queue")
 
     def _show(self) -> str:
         return f"{list(self._tree)!r} of the queue {list(self._rows)!r}"
@@ -180,7 +181,7 @@ class OrderStatistics(Swag):
             raise refuse(cls.__name__, operator, "it is no exact quantile", "DabaLite, or any other SWAG")
 
 
-class Beside(OrderStatistics):
+class SharedQuantile(OrderStatistics):
     """Another quantile of a window that an `OrderStatistics` keeps: what comes and goes there is seen here."""
 
     __slots__ = ("_first",)
@@ -189,7 +190,7 @@ class Beside(OrderStatistics):
         self._first = first
         super().__init__(operator)
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         """Nothing to do."""
 
     def evict(self) -> None:
@@ -198,16 +199,16 @@ class Beside(OrderStatistics):
     def evict_many(self, k: int) -> None:
         """Nothing to do."""
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         return self._first.quantile(self._q, self._interpolation)
 
-    def rank(self, x: Any) -> int:
+    def rank(self, x: Value) -> int:
         return self._first.rank(x)
 
-    def select(self, k: int) -> Any:
+    def select(self, k: int) -> Value:
         return self._first.select(k)
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return self._first.partial()
 
     def __len__(self) -> int:
@@ -225,10 +226,10 @@ class Beside(OrderStatistics):
     def _unmark(self) -> None:
         """Nothing to do."""
 
-    def _dump(self) -> tuple[list[int], list[Any]]:
+    def _dump(self) -> tuple[list[int], list[State]]:
         return [], []
 
-    def _load(self, numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[State]) -> None:
         """Nothing to do."""
         if numbers or states:
             raise ValueError("a quantile that shares its values has none of its own")
@@ -236,7 +237,7 @@ class Beside(OrderStatistics):
     def stored(self) -> int:
         return 0
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         self._first._check(rows)
 
     def _show(self) -> str:

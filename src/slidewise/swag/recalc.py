@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.structures.last_rows import LastRows
 
 
@@ -26,9 +26,9 @@ class Recalc(LastRows):
 
     __slots__ = ("_values",)
 
-    _values: deque[Any]
+    _values: deque[State]
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         self._values.append(self._lift_row(e, more) if more or e is None else self._lift(e))
 
     def evict(self) -> None:
@@ -36,10 +36,10 @@ class Recalc(LastRows):
             raise self._empty()
         self._values.popleft()
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return self._fold(self._values)
 
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`. Combine calls: k - 1."""
         self._require_rows(k)
         return self._fold(islice(self._values, len(self) - k, None))
@@ -53,7 +53,7 @@ class Recalc(LastRows):
     def stored(self) -> int:
         return len(self)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         if rows is not None:
             self._require_same(list(self._values), self._lifted(rows), "the row of values")
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import State, Value
 from slidewise.operators.values.equality import same
 from slidewise.swag.interface import Swag, refuse
 
@@ -29,7 +30,7 @@ class SlickDeque(Swag):
 
     __slots__ = ("_before", "_candidates", "_log", "_start", "_stop")
 
-    _candidates: deque[tuple[int, Any]]  # position and state, the oldest first; each wins over those behind it
+    _candidates: deque[tuple[int, State]]  # position and state, the oldest first; each wins over those behind it
     _start: int
     _stop: int
     _before: tuple[int, int]  # start and stop at the last mark
@@ -41,7 +42,7 @@ class SlickDeque(Swag):
         self._log = None
         super().__init__(operator)
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         candidates = self._candidates
         losers = []
@@ -56,7 +57,7 @@ class SlickDeque(Swag):
         if self._log is not None:
             self._log.append(losers)
 
-    def _wins(self, older: Any, younger: Any) -> bool:
+    def _wins(self, older: State, younger: State) -> bool:
         winner = self._combine(older, younger)
         return winner is not younger and (winner is older or same(winner, older))
 
@@ -73,7 +74,7 @@ class SlickDeque(Swag):
             if self._log is not None:
                 self._log.append(left)
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return self._candidates[0][1] if self._candidates else self.operator.identity
 
     def __len__(self) -> int:
@@ -110,11 +111,11 @@ class SlickDeque(Swag):
                 self._candidates = step
         self._start, self._stop = self._before
 
-    def _dump(self) -> tuple[list[int], list[Any]]:
+    def _dump(self) -> tuple[list[int], list[State]]:
         positions = [position - self._start for position, _ in self._candidates]
         return [len(self), *positions], [state for _, state in self._candidates]
 
-    def _load(self, numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[State]) -> None:
         self._log = None
         size, *positions = numbers
         whole = all(type(number) is int for number in numbers)
@@ -130,7 +131,7 @@ class SlickDeque(Swag):
     def stored(self) -> int:
         return len(self._candidates)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         positions = [position for position, _ in self._candidates]
         self._require(positions == sorted(set(positions)), "candidates stand in the order of their positions")
         if positions:

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from numbers import Integral
-from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import State, Value
 from slidewise.swag.structures.last_rows import LastRows
 from slidewise.swag.structures.scans import Scan, Scanned, grouped
 
@@ -37,7 +37,7 @@ class SlideSide(LastRows):
 
     __slots__ = ("_E", "_scan_of", "_scans", "_values", "sizes")
 
-    _values: deque[Any]
+    _values: deque[State]
     _E: int  # positions go on for ever: the window is [E - len, E)
     _scans: list[Scan]
     _scan_of: dict[int, Scan]
@@ -50,7 +50,7 @@ class SlideSide(LastRows):
         self.sizes: tuple[int, ...] = tuple(sorted({int(size) for size in sizes}))
         super().__init__(operator)
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         values, E = self._values, self._E + 1
         full = bool(self.sizes) and len(values) == self.sizes[-1]
@@ -104,11 +104,11 @@ class SlideSide(LastRows):
         size = E - start if scan.largest is None else min(E - start, scan.largest)
         return Scanned.of(islice(reversed(self._values), size), self._combine)
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         values = self._values
         return self._aggregate(self._scans[-1], self._E - len(values)) if values else self.operator.identity
 
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`, k being one of the sizes or the whole window. Combine
         calls: at most 1."""
         self._require_rows(k)
@@ -123,7 +123,7 @@ class SlideSide(LastRows):
             )
         return self._aggregate(scan, self._E - k)
 
-    def _aggregate(self, scan: Scan, start: int) -> Any:
+    def _aggregate(self, scan: Scan, start: int) -> State:
         before = scan.before[scan.boundary - 1 - start]
         return before if scan.boundary == self._E else self._combine(before, scan.behind)
 
@@ -145,7 +145,7 @@ class SlideSide(LastRows):
     def stored(self) -> int:
         return len(self) + sum(scan.stored(self._E) for scan in self._scans)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         values, E = list(self._values), self._E
         start = E - len(values)
         if rows is not None:

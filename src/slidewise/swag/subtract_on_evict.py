@@ -9,6 +9,7 @@ from typing import Any
 
 from slidewise.errors import UnsuitableOperatorError
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag, refuse
 
 
@@ -29,9 +30,9 @@ class SubtractOnEvict(Swag):
 
     __slots__ = ("_before", "_exact", "_inverse", "_log", "_total", "_values")
 
-    _values: deque[Any]
-    _total: Any
-    _before: Any  # the total at the last mark
+    _values: deque[State]
+    _total: State
+    _before: State  # the total at the last mark
     # The steps since then, if there was one: None for an insert, a value in a tuple that left, or values that were
     # dropped.
     _log: list[Any] | None
@@ -42,7 +43,7 @@ class SubtractOnEvict(Swag):
         self._inverse: Any = operator.inverse
         self._exact = operator.invertible_if
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         if self._exact is not None and not self._exact(v):
             raise UnsuitableOperatorError(
@@ -62,7 +63,7 @@ class SubtractOnEvict(Swag):
         if self._log is not None:
             self._log.append((value,))
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         return self._total
 
     def __len__(self) -> int:
@@ -104,10 +105,10 @@ class SubtractOnEvict(Swag):
                 self._values = step
         self._total = self._before
 
-    def _dump(self) -> tuple[list[int], list[Any]]:
+    def _dump(self) -> tuple[list[int], list[State]]:
         return [], [*self._values, self._total]
 
-    def _load(self, numbers: list[int], states: list[Any]) -> None:
+    def _load(self, numbers: list[int], states: list[State]) -> None:
         *values, total = states
         if numbers or (self._exact is not None and not all(map(self._exact, states))):
             raise ValueError(f"no SubtractOnEvict has the numbers {numbers} and states that cannot be taken out again")
@@ -117,7 +118,7 @@ class SubtractOnEvict(Swag):
     def stored(self) -> int:
         return len(self) + 1
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         self._require_same(self._total, self._fold(self._values), "the total")
         if rows is not None:
             self._require_same(list(self._values), self._lifted(rows), "the row of values")

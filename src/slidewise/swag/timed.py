@@ -10,10 +10,11 @@ from itertools import islice
 from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
+from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.interface import Swag
 from slidewise.swag.slide_side import SlideSide
 from slidewise.swag.structures.last_rows import LastRows
-from slidewise.swag.structures.times import check_time, is_in, length_of
+from slidewise.swag.structures.times import Length, Time, check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 
@@ -61,12 +62,12 @@ class Timed:
         self.swag = swag
         self.last: Any = length_of(last)
         self.closed = check_closed(closed)
-        self._times: deque[Any] = deque()
-        self._waiting: deque[tuple[Any, ...]] = deque()
-        self._now: Any = None
+        self._times: deque[Time] = deque()
+        self._waiting: deque[tuple[Time, tuple[Value, ...]]] = deque()
+        self._now: Time = None
         self._settled = True
 
-    def insert(self, t: Any, e: Any, *more: Any) -> None:
+    def insert(self, t: Time, e: Value, *more: Value) -> None:
         """Put a row at time t at the back, and evict what has fallen out of the window that ends at t.
 
         Where the operator raises on this row, the window is as it was. Where it raises while other rows leave, the
@@ -90,7 +91,7 @@ class Timed:
             self._settled = False
             self._settle()
 
-    def evict_until(self, t: Any) -> None:
+    def evict_until(self, t: Time) -> None:
         """Drop every row whose time is t or earlier."""
         t = self._check_time(t)
         self._settle()
@@ -98,40 +99,40 @@ class Timed:
         while self._waiting and self._waiting[0][0] <= t:
             self._waiting.popleft()
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         """The answer for the window that ends at the latest time."""
         if not self._settled:
             self._settle()
         return self.swag.query()
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         """The aggregate of the window before `lower`."""
         if not self._settled:
             self._settle()
         return self.swag.partial()
 
-    def query_last(self, last: Duration | timedelta | str | int | float) -> Any:
+    def query_last(self, last: Duration | timedelta | str | int | float) -> Answer:
         """The answer for a shorter window with the same ends, out of the same structure; not longer than `last`."""
         length = length_of(last)
         if isinstance(length, timedelta) != isinstance(self.last, timedelta) or length > self.last:
             raise SlidewiseError(f"query_last answers for windows up to {self.last}, this one's length, not {last!r}")
-        sharing = self._sharing("query_last")
+        shared = self._shared("query_last")
         self._settle()
         now = self._now
-        return sharing.query_last(self._young(lambda time: self._is_in(time, now, length)))
+        return shared.query_last(self._young(lambda time: self._is_in(time, now, length)))
 
-    def query_since(self, t: Any) -> Any:
+    def query_since(self, t: Time) -> Answer:
         """The answer for the rows of the window whose time is t or later, out of the same structure."""
         t = self._check_time(t)
-        sharing = self._sharing("query_since")
+        shared = self._shared("query_since")
         self._settle()
-        return sharing.query_last(len(self._times) - bisect_left(self._times, t))
+        return shared.query_last(len(self._times) - bisect_left(self._times, t))
 
-    def oldest(self) -> Any:
+    def oldest(self) -> Time:
         """The time of the oldest row in the window."""
         return self._window_times()[0]
 
-    def youngest(self) -> Any:
+    def youngest(self) -> Time:
         """The time of the youngest row in the window."""
         return self._window_times()[-1]
 
@@ -163,14 +164,14 @@ class Timed:
             self._times.append(time)
         times = self._times
         if times and not self._is_in(times[0], now, self.last):
-            one = len(times) > 1 and self._is_in(times[1], now, self.last)
-            self._evict(1 if one else len(times) - self._young(lambda time: self._is_in(time, now, self.last)))
+            first_only = len(times) > 1 and self._is_in(times[1], now, self.last)
+            self._evict(1 if first_only else len(times) - self._young(lambda time: self._is_in(time, now, self.last)))
         self._settled = True
 
-    def _is_in(self, time: Any, now: Any, last: Any) -> bool:
+    def _is_in(self, time: Time, now: Time, last: Length) -> bool:
         return is_in(time, now, last, self.closed)
 
-    def _young(self, is_in: Callable[[Any], bool]) -> int:
+    def _young(self, is_in: Callable[[Time], bool]) -> int:
         """How many rows are young enough, by bisection."""
         return len(self._times) - bisect_left(self._times, True, key=is_in)
 
@@ -182,18 +183,18 @@ class Timed:
             self.swag.evict_many(k)
             self._times = deque(islice(self._times, k, None))
 
-    def _sharing(self, asked: str) -> LastRows:
+    def _shared(self, method: str) -> LastRows:
         if not isinstance(self.swag, LastRows) or isinstance(self.swag, SlideSide):
             raise SlidewiseError(
-                f"{asked} needs an algorithm that answers for any number of its youngest rows, and "
+                f"{method} needs an algorithm that answers for any number of its youngest rows, and "
                 f"{type(self.swag).__name__} does not; use sw.FlatFit or sw.BInt"
             )
         return self.swag
 
-    def _check_time(self, t: Any) -> Any:
+    def _check_time(self, t: Time) -> Time:
         return check_time(t, self.last, self._now)
 
-    def _window_times(self) -> deque[Any]:
+    def _window_times(self) -> deque[Time]:
         self._settle()
         if not self._times:
             raise EmptyWindowError("the window is empty and so has no times; check len() first")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
 from slidewise.swag.structures.deque import Stack
 
@@ -32,7 +32,7 @@ class TwoStacks(Swag):
     F: Stack
     B: Stack
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         B = self.B
         B.push(v, self._combine(B.top()[1], v) if B else v)
@@ -52,7 +52,7 @@ class TwoStacks(Swag):
         self.F = F
         self.B = Stack()
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         F, B = self.F, self.B
         if F and B:
             return self._combine(F.top()[1], B.top()[1])
@@ -79,7 +79,7 @@ class TwoStacks(Swag):
     def stored(self) -> int:
         return 2 * len(self)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         front = list(self.F)
         back = list(self.B)[::-1]
         if rows is not None:

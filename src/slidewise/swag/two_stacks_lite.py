@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.deque import MASK, NEXT, Chunks, step, walk, write
+from slidewise.swag.structures.deque import MASK, NEXT, Chunk, Chunks, step, walk, write
 
 
 class TwoStacksLite(Swag):
@@ -30,13 +31,13 @@ class TwoStacksLite(Swag):
     F: int
     B: int
     E: int
-    aggB: Any
+    aggB: State
     # The chunks that hold the positions F and E - 1.
-    _cF: Any
+    _cF: Any  # a Chunk; None while the window is empty
     _cE: Any
     _chunks: Chunks
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         E = self.E
         aggB = v if self.B == E else self._combine(self.aggB, v)
@@ -64,7 +65,7 @@ class TwoStacksLite(Swag):
             self._cF = freed[NEXT]
             self._chunks.release(freed)
 
-    def _flip(self, F: int, cF: Any) -> None:
+    def _flip(self, F: int, cF: Chunk) -> None:
         """Make the values from F on aggregates up to E, in place once every combine has returned."""
         slots = list(walk(cF, F, self.E))
         for i in range(len(slots) - 2, -1, -1):
@@ -73,7 +74,7 @@ class TwoStacksLite(Swag):
         self.B = self.E
         self.aggB = self.operator.identity
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         F, B, E = self.F, self.B, self.E
         if F == E:
             return self.operator.identity
@@ -104,7 +105,7 @@ class TwoStacksLite(Swag):
     def stored(self) -> int:
         return len(self) + 1
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         F, B, E = self.F, self.B, self.E
         self._require(F <= B <= E, "F <= B <= E")
         if F == E:

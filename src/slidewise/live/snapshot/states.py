@@ -25,7 +25,7 @@ from slidewise.live.snapshot.checks import (
 )
 from slidewise.operators.values.equality import same
 from slidewise.swag.fiba.check import entries
-from slidewise.swag.fiba.stored import rebuild, shape_of
+from slidewise.swag.fiba.serialise import rebuild, shape_of
 
 if TYPE_CHECKING:
     from slidewise.live.live import Live

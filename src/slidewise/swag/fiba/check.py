@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from slidewise.operators.types import State, Value
 from slidewise.swag.fiba.node import NOTHING, Node
+from slidewise.swag.structures.times import Time
 
 if TYPE_CHECKING:
     from slidewise.swag.fiba.spines import Spines
 
-Products = dict[int, Any]  # by a node's id, the product of all rows at and below it
+Products = dict[int, State]  # by a node's id, the product of all rows at and below it
 
 
-def entries(node: Node) -> Iterator[tuple[Any, Any]]:
+def entries(node: Node) -> Iterator[tuple[Time, State]]:
     """Times and states of all rows at and below a node, in order."""
     for i in range(len(node.vals) + 1):
         if node.kids is not None:
@@ -38,7 +40,7 @@ def _count(node: Node) -> int:
     return 1 + (len(node.kids) if leaves else sum(map(_count, node.kids)))
 
 
-def check(tree: Spines, rows: Sequence[Any] | None) -> None:
+def check(tree: Spines, rows: Sequence[Value] | None) -> None:
     """Verify the shape of the tree, the order of its times, and every aggregate from the states of the rows."""
     require = tree._require
     root = len(tree._left) - 1
@@ -88,7 +90,7 @@ def _check_below(tree: Spines, node: Node, level: int, on_spines: set[int], prod
     return rows
 
 
-def _parts(node: Node, products: Products, first: int, last: int) -> list[Any]:
+def _parts(node: Node, products: Products, first: int, last: int) -> list[State]:
     """Products and states in order, from one child of a node to another, both included."""
     if node.kids is None:
         return node.vals
@@ -101,7 +103,7 @@ def _parts(node: Node, products: Products, first: int, last: int) -> list[Any]:
 def _check_spines(tree: Spines, products: Products) -> None:
     """Each product along a spine, from the root down."""
     root = len(tree._left) - 1
-    before: list[Any] = []
+    before: list[State] = []
     for level in range(root, -1, -1):
         node = tree._right[level]
         parts = _parts(node, products, 0, len(node.vals))
@@ -109,7 +111,7 @@ def _check_spines(tree: Spines, products: Products) -> None:
             parts = parts[level == root : -1]
         before = [tree._fold([*before, *parts])]
         tree._require_same(tree._prefix[level], before[0], f"the prefix at level {level}")
-    behind: list[Any] = []
+    behind: list[State] = []
     for level in range(root - 1, -1, -1):
         node = tree._left[level]
         tree._require(len(tree._suffix[level]) == len(node.vals), f"a suffix for every row at level {level}")
@@ -130,6 +132,8 @@ def show(tree: Spines) -> str:
             yield from below(kid, depth + 1)
 
     lines = list(below(tree._left[-1], 0))
-    lines += [f"suffix at level {level}: {found!r}" for level, found in enumerate(tree._suffix)]
-    lines += [f"prefix at level {level}: {found!r}" for level, found in enumerate(tree._prefix) if found is not NOTHING]
+    lines += [f"suffix at level {level}: {products!r}" for level, products in enumerate(tree._suffix)]
+    lines += [
+        f"prefix at level {level}: {product!r}" for level, product in enumerate(tree._prefix) if product is not NOTHING
+    ]
     return "\n".join(lines)

@@ -7,13 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any
 
 from slidewise.errors import EmptyWindowError, SlidewiseError, TimeOrderError
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.fiba import check as fiba_check
 from slidewise.swag.fiba.node import Node, fold
 from slidewise.swag.fiba.ranges import Ranges
+from slidewise.swag.structures.times import Time
 
 
 class Fiba(Ranges):
@@ -51,7 +52,7 @@ class Fiba(Ranges):
         super().__init__(operator)
         self._width = max(operator.arity()[0], 1)
 
-    def insert(self, t: Any, *row: Any) -> None:
+    def insert(self, t: Time | Value, *row: Value) -> None:
         """Put a row behind all rows of its time and before; without a time, at the end.
 
         Combine calls: amortised O(log d) for a row d places from the nearer end; 1 if it fits into the youngest leaf.
@@ -78,11 +79,11 @@ class Fiba(Ranges):
         else:
             self._all_or_nothing(self._put, (t,), (v,))
 
-    def bulk_insert(self, rows: Iterable[tuple[Any, ...]]) -> None:
+    def bulk_insert(self, rows: Iterable[tuple[Time | Value, ...]]) -> None:
         """Insert rows `(t, e)` that are sorted by time, all or none; nodes that get several rows are summed up once."""
         self.undoable_insert(rows)
 
-    def undoable_insert(self, rows: Iterable[tuple[Any, ...]]) -> Callable[[], None]:
+    def undoable_insert(self, rows: Iterable[tuple[Time | Value, ...]]) -> Callable[[], None]:
         """`bulk_insert`, and a function that takes it back without a call, until something else changes the window."""
         rows = list(rows)
         for row in rows:
@@ -100,7 +101,7 @@ class Fiba(Ranges):
         vals = [self._lift_row(e, tuple(more)) for _, e, *more in rows]
         return partial(self._put_back, *self._all_or_nothing(self._put, times, vals))
 
-    def _check_times(self, times: Sequence[Any]) -> None:
+    def _check_times(self, times: Sequence[Time]) -> None:
         """Refuse times that cannot be ordered, and rows with a time behind rows without."""
         for t in (times[0], times[-1]):
             if t is None or t != t:
@@ -113,7 +114,7 @@ class Fiba(Ranges):
                 )
             _reached(times[0], self._right[0].times[-1])
 
-    def _put(self, times: Sequence[Any], vals: Sequence[Any]) -> None:
+    def _put(self, times: Sequence[Time], vals: Sequence[State]) -> None:
         """Put rows sorted by time into the smallest tree at one of the ends that spans them all, then split upwards."""
         left, right = self._left, self._right
         level, root = 0, len(left) - 1
@@ -160,12 +161,12 @@ class Fiba(Ranges):
             self._refresh_suffix(level)
 
     def _grow(
-        self, node: Node, times: Sequence[Any], vals: Sequence[Any], on_left: bool, on_right: bool
-    ) -> tuple[list[Node], list[tuple[Any, Any]]]:
+        self, node: Node, times: Sequence[Time], vals: Sequence[State], on_left: bool, on_right: bool
+    ) -> tuple[list[Node], list[tuple[Time, State]]]:
         """Put rows into the tree below a node: the node, in several where it got too many rows, and rows between."""
         self._save(node)
-        new_times: list[Any] = []
-        new_vals: list[Any] = []
+        new_times: list[Time] = []
+        new_vals: list[State] = []
         new_kids: list[Node] = []
         start = 0
         for i in range(len(node.vals) + 1):
@@ -210,7 +211,7 @@ class Fiba(Ranges):
         else:
             raise self._empty()
 
-    def evict_until(self, t: Any) -> None:
+    def evict_until(self, t: Time) -> None:
         """Drop every row whose time is t or earlier. Combine calls: amortised O(log k) for k rows, at most O(log n)."""
         if not self._size:
             return
@@ -232,18 +233,18 @@ class Fiba(Ranges):
         places = self._place_of(t, bisect_right, level)
         self._all_or_nothing(self._drop, level, places, self._rows_before(level, places))
 
-    def contents(self) -> Iterator[tuple[Any, Any]]:
+    def contents(self) -> Iterator[tuple[Time, State]]:
         """The times and states of all rows, from the oldest on."""
         return fiba_check.entries(self._left[-1])
 
-    def fill(self, contents: Sequence[tuple[Any, Any]]) -> None:
+    def fill(self, contents: Sequence[tuple[Time, State]]) -> None:
         """Hold these rows' states, sorted by time, instead of what there is."""
         self.clear()
         if contents:
             self._put([t for t, _ in contents], [v for _, v in contents])
             self._log = []
 
-    def undoable_evict_until(self, t: Any) -> Callable[[], None]:
+    def undoable_evict_until(self, t: Time) -> Callable[[], None]:
         """`evict_until`, and a function that takes it back without a call, until something else changes the window."""
         if not self._size:
             return lambda: None
@@ -267,20 +268,20 @@ class Fiba(Ranges):
             level = self._level_of(k)
             self._all_or_nothing(self._drop, level, self._place_at(k, level), k)
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         """The answer: the lowered aggregate of all rows from oldest to youngest. Combine calls: at most 1."""
         return self._lower(self.partial())
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         if self._suffix:
             return self._combine(self._suffix[0][0], self._prefix[0])
         return self._prefix[0] if self._size else self.operator.identity
 
-    def oldest(self) -> Any:
+    def oldest(self) -> Time:
         """The time of the oldest row; None where rows have no times."""
         return self._a_leaf(self._left[0]).times[0]
 
-    def youngest(self) -> Any:
+    def youngest(self) -> Time:
         """The time of the youngest row; None where rows have no times."""
         return self._a_leaf(self._right[0]).times[-1]
 
@@ -295,14 +296,14 @@ class Fiba(Ranges):
     def stored(self) -> int:
         return fiba_check.stored(self)
 
-    def _check(self, rows: Sequence[Any] | None = None) -> None:
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
         fiba_check.check(self, rows)
 
     def _show(self) -> str:
         return fiba_check.show(self)
 
 
-def _reached(t: Any, other: Any) -> bool:
+def _reached(t: Time, other: Time) -> bool:
     """Whether t is not before the other time; an error where the two cannot be compared."""
     try:
         return bool(t >= other)
@@ -312,11 +313,11 @@ def _reached(t: Any, other: Any) -> bool:
         ) from None
 
 
-def _after(t: Any, other: Any) -> bool:
+def _after(t: Time, other: Time) -> bool:
     """Whether a row goes behind another one; rows without times come in the order they are inserted."""
     return other is None or bool(t >= other)
 
 
-def _before(times: Sequence[Any], t: Any, start: int) -> int:
+def _before(times: Sequence[Time], t: Time, start: int) -> int:
     """Up to where rows sorted by time go before a row of time t."""
     return start if t is None else bisect_left(times, t, start)

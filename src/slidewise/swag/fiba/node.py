@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-NOTHING: Any = object()  # the product of no states, which no operator knows
+from slidewise.operators.types import Combine, State
+from slidewise.swag.structures.times import Time
 
-Combine = Callable[[Any, Any], Any]
+NOTHING: State = object()  # the product of no states, which no operator knows
 
 
 class Node:
@@ -19,11 +19,11 @@ class Node:
 
     __slots__ = ("agg", "kids", "rows", "times", "vals")
 
-    def __init__(self, times: list[Any], vals: list[Any], kids: list[Node] | None = None) -> None:
+    def __init__(self, times: list[Time], vals: list[State], kids: list[Node] | None = None) -> None:
         self.times = times
         self.vals = vals
         self.kids = kids
-        self.agg: Any = NOTHING
+        self.agg: State = NOTHING
         self.rows = 0
 
     def sum_up(self, combine: Combine) -> None:
@@ -48,16 +48,16 @@ class Node:
         """The rows at and below the node without those of its first child."""
         return len(self.vals) + (sum(kid.rows for kid in self.kids[1:]) if self.kids else 0)
 
-    def split(self, sizes: Sequence[int], keep_last: bool) -> tuple[list[Node], list[tuple[Any, Any]]]:
+    def split(self, sizes: Sequence[int], keep_last: bool) -> tuple[list[Node], list[tuple[Time, State]]]:
         """The node cut into nodes of so many rows each, and the rows between them; it becomes the last or the first."""
         nodes: list[Node] = []
-        between: list[tuple[Any, Any]] = []
+        between: list[tuple[Time, State]] = []
         start = 0
         times, vals, kids = self.times, self.vals, self.kids
-        mine = len(sizes) - 1 if keep_last else 0
+        own = len(sizes) - 1 if keep_last else 0
         for i, size in enumerate(sizes):
             stop = start + size
-            node = self if i == mine else Node([], [])
+            node = self if i == own else Node([], [])
             node.times, node.vals = times[start:stop], vals[start:stop]
             node.kids = None if kids is None else kids[start : stop + 1]
             nodes.append(node)
@@ -67,30 +67,30 @@ class Node:
         return nodes, between
 
 
-def fold(combine: Combine, agg: Any, states: Sequence[Any]) -> Any:
+def fold(combine: Combine, agg: State, states: Sequence[State]) -> State:
     """The product of `agg`, which may be NOTHING, and the states."""
     for state in states:
         agg = state if agg is NOTHING else combine(agg, state)
     return agg
 
 
-def interleave(combine: Combine, agg: Any, vals: Sequence[Any], kids: Sequence[Node]) -> Any:
+def interleave(combine: Combine, agg: State, vals: Sequence[State], kids: Sequence[Node]) -> State:
     """The product of `agg`, which may be NOTHING, and each row with the child behind it."""
     for val, kid in zip(vals, kids, strict=True):
         agg = combine(val if agg is NOTHING else combine(agg, val), kid.agg)
     return agg
 
 
-def suffixes(combine: Combine, vals: Sequence[Any], kids: Sequence[Node] | None, behind: Any) -> list[Any]:
+def suffixes(combine: Combine, vals: Sequence[State], kids: Sequence[Node] | None, behind: State) -> list[State]:
     """For each row the product from it on: rows, the children behind them, and what is `behind` all, if anything."""
-    found: list[Any] = []
+    products: list[State] = []
     for i in range(len(vals) - 1, -1, -1):
         if kids is not None:
             behind = kids[i].agg if behind is NOTHING else combine(kids[i].agg, behind)
         behind = vals[i] if behind is NOTHING else combine(vals[i], behind)
-        found.append(behind)
-    found.reverse()
-    return found
+        products.append(behind)
+    products.reverse()
+    return products
 
 
 def piece_sizes(rows: int, most: int) -> list[int]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Any
+from collections.abc import Callable
 
 from slidewise.errors import SlidewiseError
+from slidewise.operators.types import Answer, State
 from slidewise.swag.fiba.node import NOTHING, Node, fold, interleave
 from slidewise.swag.fiba.spines import Spines
+from slidewise.swag.structures.times import Time
+
+Bisect = Callable[[list[Time], Time], int]
 
 
 class Ranges(Spines):
@@ -15,11 +19,11 @@ class Ranges(Spines):
 
     __slots__ = ()
 
-    def range_query(self, t0: Any, t1: Any) -> Any:
+    def range_query(self, t0: Time, t1: Time) -> Answer:
         """The answer for the rows of the times from t0 to t1, both included. Combine calls: O(log n)."""
         return self._lower(self.range_partial(t0, t1))
 
-    def range_partial(self, t0: Any, t1: Any) -> Any:
+    def range_partial(self, t0: Time, t1: Time) -> State:
         """What `range_query` lowers."""
         if not self._size:
             return self.operator.identity
@@ -35,11 +39,11 @@ class Ranges(Spines):
             ) from None
         return self._between(self._place_of(t0, bisect_left), self._place_of(t1, bisect_right))
 
-    def query_since(self, t: Any) -> Any:
+    def query_since(self, t: Time) -> Answer:
         """The answer for the rows whose time is t or later. Combine calls: O(log n)."""
         return self.range_query(t, self._right[0].times[-1] if self._size else t)
 
-    def locate(self, t0: Any, t1: Any) -> tuple[list[int], list[int], int]:
+    def locate(self, t0: Time, t1: Time) -> tuple[list[int], list[int], int]:
         """Where the rows of the times from t0 to t1 begin and end, and how many they are; t0 must not be after t1.
 
         The places hold for every tree that has taken the same steps, so that several operators over the same rows look
@@ -48,16 +52,16 @@ class Ranges(Spines):
         start, stop = self._place_of(t0, bisect_left), self._place_of(t1, bisect_right)
         return start, stop, self._rank(stop) - self._rank(start)
 
-    def located(self, start: list[int], stop: list[int]) -> Any:
+    def located(self, start: list[int], stop: list[int]) -> State:
         """The aggregate of the rows between two places that `locate` found, before `lower`. Combine calls: O(log n)."""
         return self._between(start, stop)
 
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`. Combine calls: O(log n)."""
         self._require_rows(k)
         return self.span(self._size - k, self._size)
 
-    def span(self, start: int, stop: int) -> Any:
+    def span(self, start: int, stop: int) -> State:
         """The aggregate of the rows from the number `start` up to `stop`, counted from the oldest, before `lower`."""
         if not 0 <= start <= stop <= self._size:
             raise SlidewiseError(f"the window has no rows from {start} up to {stop}: it holds {self._size}")
@@ -65,7 +69,7 @@ class Ranges(Spines):
             return self.operator.identity
         return self._between(self._place_at(start), self._place_at(stop))
 
-    def _place_of(self, t: Any, bisect: Any, level: int | None = None) -> list[int]:
+    def _place_of(self, t: Time, bisect: Bisect, level: int | None = None) -> list[int]:
         """The place of a time, from a node as above down: before its rows by `bisect_left`, else by `bisect_right`."""
         level = len(self._left) - 1 if level is None else level
         places = [0] * (level + 1)
@@ -134,7 +138,7 @@ class Ranges(Spines):
             node = node.kids[i]
         return rows + places[0]
 
-    def _between(self, start: list[int], stop: list[int]) -> Any:
+    def _between(self, start: list[int], stop: list[int]) -> State:
         """The product of all rows between two places; the identity of none."""
         level = len(self._left) - 1
         node = self._left[level]
@@ -150,14 +154,14 @@ class Ranges(Spines):
         agg = fold(self._combine, agg, node.vals[j - 1 : j])
         return self._up_to(agg, node.kids[j], stop, level - 1)
 
-    def _from(self, node: Node, places: list[int], level: int) -> Any:
+    def _from(self, node: Node, places: list[int], level: int) -> State:
         """The product of what lies below a node behind a place."""
         i = places[level]
         if node.kids is None:
             return fold(self._combine, NOTHING, node.vals[i:])
         return interleave(self._combine, self._from(node.kids[i], places, level - 1), node.vals[i:], node.kids[i + 1 :])
 
-    def _up_to(self, agg: Any, node: Node, places: list[int], level: int) -> Any:
+    def _up_to(self, agg: State, node: Node, places: list[int], level: int) -> State:
         """The product of `agg` and what lies below a node before a place."""
         while True:
             i = places[level]

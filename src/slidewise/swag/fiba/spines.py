@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from slidewise.operators.types import State
 from slidewise.swag.fiba.node import NOTHING, Node, fold, interleave, piece_sizes, suffixes
 from slidewise.swag.structures.last_rows import LastRows
+from slidewise.swag.structures.times import Time
 
-Saved = tuple[Node, list[Any], list[Any], "list[Node] | None", Any, int]
+Saved = tuple[Node, list[Time], list[State], "list[Node] | None", State, int]  # a node and its fields
+Sides = tuple[list[Node], list[Node], list[list[State]], list[State], int]  # left, right, suffix, prefix, size
 
 
 class Spines(LastRows):
@@ -27,8 +29,8 @@ class Spines(LastRows):
     min_arity: int
     _left: list[Node]  # from the oldest leaf to the root
     _right: list[Node]  # from the youngest leaf to the root
-    _suffix: list[list[Any]]  # by level, without the root's
-    _prefix: list[Any]  # by level, with the root's
+    _suffix: list[list[State]]  # by level, without the root's
+    _prefix: list[State]  # by level, with the root's
     _size: int
     _log: list[Saved]
 
@@ -41,8 +43,8 @@ class Spines(LastRows):
         self._size = 0
         self._log = []
 
-    def _all_or_nothing(self, change: Callable[..., None], *arguments: Any) -> tuple[Any, list[Saved]]:
-        """Make a change; where it raises, everything is as it was. Gives what `_put_back` needs."""
+    def _all_or_nothing(self, change: Callable[..., None], *arguments: object) -> tuple[Sides, list[Saved]]:
+        """Make a change; where it raises, everything is as it was. Returns what `_put_back` needs."""
         before = self._left[:], self._right[:], self._suffix[:], self._prefix[:], self._size
         try:
             change(*arguments)
@@ -52,7 +54,7 @@ class Spines(LastRows):
         log, self._log = self._log, []
         return before, log
 
-    def _put_back(self, before: Any, log: list[Saved]) -> None:
+    def _put_back(self, before: Sides, log: list[Saved]) -> None:
         """Undo the last change."""
         self._left, self._right, self._suffix, self._prefix, self._size = before
         for node, *fields in reversed(log):
@@ -62,7 +64,7 @@ class Spines(LastRows):
     def _save(self, node: Node) -> None:
         self._log.append((node, node.times, node.vals, node.kids, node.agg, node.rows))
 
-    def _split(self, node: Node, keep_last: bool) -> tuple[list[Node], list[tuple[Any, Any]]]:
+    def _split(self, node: Node, keep_last: bool) -> tuple[list[Node], list[tuple[Time, State]]]:
         """The node, in two or more nodes if it has too many rows, and the rows between them."""
         most = 2 * self.min_arity - 1
         if len(node.vals) <= most:
@@ -92,11 +94,11 @@ class Spines(LastRows):
             kids = None if node.kids is None else node.kids[1:]
             self._suffix[level] = suffixes(self._combine, node.vals, kids, self._behind(level))
 
-    def _behind(self, level: int) -> Any:
+    def _behind(self, level: int) -> State:
         """The product of what lies behind the left spine's node at a level, up to the root."""
         return self._suffix[level + 1][0] if level + 1 < len(self._suffix) else NOTHING
 
-    def _grow_root(self, nodes: list[Node], between: list[tuple[Any, Any]]) -> None:
+    def _grow_root(self, nodes: list[Node], between: list[tuple[Time, State]]) -> None:
         """Put roots above the nodes that the root was cut into, until there is one; all spines anew."""
         while between:
             for node in nodes[1:-1]:
@@ -176,8 +178,8 @@ class Spines(LastRows):
                 rest = [*suffixes(self._combine, parent.vals[:1], parent.kids[1:2], behind), *rest]
                 behind = rest[0]
             kids = None if node.kids is None else node.kids[had + 2 :]
-            mine = suffixes(self._combine, node.vals[had + 1 :], kids, behind)
-            suffix[level] = [*suffix[level], first, *mine]
+            added = suffixes(self._combine, node.vals[had + 1 :], kids, behind)
+            suffix[level] = [*suffix[level], first, *added]
             suffix[level + 1] = rest
             level += 1
             least = self.min_arity - 1

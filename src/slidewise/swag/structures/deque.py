@@ -11,12 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from slidewise.operators.types import State
+
 CHUNK = 32
 MASK = CHUNK - 1
 NEXT = -1
 PREV = -2
 
 Chunk = list[Any]
+# Slots with what they held: chunk, place and value, one after the other. Tuples would keep Python's garbage collector
+# busy, which looks at every new one that stays.
+SavedSlots = list[Any]
 
 
 class Chunks:
@@ -47,7 +52,7 @@ class Chunks:
                 chunk[PREV] = last
         return chunk
 
-    def release(self, chunk: Any) -> None:
+    def release(self, chunk: Chunk) -> None:
         """Keep a chunk that has left the front, cut off from the one behind it."""
         if chunk[NEXT] is not None:
             chunk[NEXT][PREV] = None
@@ -55,7 +60,7 @@ class Chunks:
         self.spare = chunk
 
 
-def cut(chunk: Any, stop: Any = None) -> None:
+def cut(chunk: Chunk | None, stop: Chunk | None = None) -> None:
     """Undo the backward links from `chunk` up to `stop`, which is the first chunk that stays, if any does."""
     while chunk is not None and chunk is not stop:
         chunk[PREV] = None
@@ -64,14 +69,14 @@ def cut(chunk: Any, stop: Any = None) -> None:
         stop[PREV] = None
 
 
-def step(chunk: Any, start: int, stop: int) -> Any:
+def step(chunk: Chunk, start: int, stop: int) -> Chunk:
     """The chunk of position `stop`, from the chunk of position `start` at or before it."""
     for _ in range(stop // CHUNK - start // CHUNK):
         chunk = chunk[NEXT]
     return chunk
 
 
-def walk(chunk: Chunk | None, start: int, stop: int, field: int = 0) -> Iterator[Any]:
+def walk(chunk: Chunk | None, start: int, stop: int, field: int = 0) -> Iterator[State]:
     """The contents of the slots from position `start`, which lies in `chunk`, up to `stop`."""
     for position in range(start, stop):
         assert chunk is not None
@@ -80,22 +85,28 @@ def walk(chunk: Chunk | None, start: int, stop: int, field: int = 0) -> Iterator
             chunk = chunk[NEXT]
 
 
-def write(chunk: Any, start: int, values: Iterable[Any], field: int = 0) -> None:
-    """Write the values into the slots from position `start`, which lies in `chunk`, on."""
-    for position, value in enumerate(values, start):
-        chunk[(position & MASK) + field * CHUNK] = value
+def write(chunk: Chunk, start: int, states: Iterable[State], field: int = 0) -> None:
+    """Write states into the slots from position `start`, which lies in `chunk`, on."""
+    for position, state in enumerate(states, start):
+        chunk[(position & MASK) + field * CHUNK] = state
         if position & MASK == MASK:
             chunk = chunk[NEXT]
 
 
-def saved(chunk: Any, start: int, stop: int) -> list[Any]:
-    """The slots from position `start`, which lies in `chunk`, up to `stop`: chunk, place and value of each in turn."""
-    found: list[Any] = []
+def saved(chunk: Chunk, start: int, stop: int) -> SavedSlots:
+    """The slots from position `start`, which lies in `chunk`, up to `stop`, with what they hold."""
+    slots: SavedSlots = []
     for position in range(start, stop):
-        found += (chunk, position & MASK, chunk[position & MASK])
+        slots += (chunk, position & MASK, chunk[position & MASK])
         if position & MASK == MASK:
             chunk = chunk[NEXT]
-    return found
+    return slots
+
+
+def restore(slots: SavedSlots) -> None:
+    """Write back what slots held, the last saved first."""
+    for i in range(len(slots) - 3, -1, -3):
+        slots[i][slots[i + 1]] = slots[i + 2]
 
 
 class Stack:
@@ -108,7 +119,7 @@ class Stack:
         self._spare: Any = None
         self._size = 0
 
-    def push(self, val: Any, agg: Any) -> None:
+    def push(self, val: State, agg: State) -> None:
         at = self._size & MASK
         if at == 0:
             chunk = self._spare or [None] * (2 * CHUNK + 2)
@@ -119,7 +130,7 @@ class Stack:
         chunk[at], chunk[at + CHUNK] = val, agg
         self._size += 1
 
-    def top(self) -> tuple[Any, Any]:
+    def top(self) -> tuple[State, State]:
         at = (self._size - 1) & MASK
         return self._last[at], self._last[at + CHUNK]
 
@@ -134,7 +145,7 @@ class Stack:
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+    def __iter__(self) -> Iterator[tuple[State, State]]:
         """Pairs from the top down."""
         chunk = self._last
         for i in range(self._size - 1, -1, -1):
@@ -159,7 +170,7 @@ class Ring:
         self.slots: list[Any] = [None] * self.SMALLEST
         self.start = self.stop = start
 
-    def push(self, value: Any) -> None:
+    def push(self, value: State | int) -> None:
         if self.stop - self.start == len(self.slots):
             self._resize(2 * len(self.slots))
         self.slots[self.stop & (len(self.slots) - 1)] = value
@@ -190,10 +201,10 @@ class Ring:
         slots[: max(len(slots) - size, 0)] = slots[size:]
         self.slots = slots[:size]
 
-    def __getitem__(self, position: int) -> Any:
+    def __getitem__(self, position: int) -> State:
         return self.slots[position & (len(self.slots) - 1)]
 
-    def __setitem__(self, position: int, value: Any) -> None:
+    def __setitem__(self, position: int, value: State | int) -> None:
         self.slots[position & (len(self.slots) - 1)] = value
 
     def __len__(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from slidewise.errors import SlidewiseError
+from slidewise.operators.types import Answer, State
 from slidewise.swag.interface import Swag
+from slidewise.swag.structures.times import Time
 
 
 class LastRows(Swag):
@@ -19,10 +21,10 @@ class LastRows(Swag):
     __slots__ = ()
 
     @abstractmethod
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`; an error where the window holds fewer."""
 
-    def query_last(self, k: int) -> Any:
+    def query_last(self, k: int) -> Answer:
         """The answer for the k youngest rows, or for all of them while there are fewer."""
         if (type(k) is not int and (not isinstance(k, Integral) or isinstance(k, bool))) or k < 0:
             raise SlidewiseError(f"query_last takes a number of rows from 0 on, not {k!r}")
@@ -38,5 +40,5 @@ class LastTimes(Protocol):
     no row is as young as t, the answer is that of no rows.
     """
 
-    def query_since(self, t: Any) -> Any:
+    def query_since(self, t: Time) -> Answer:
         """The answer for the rows of the window whose time is t or later."""

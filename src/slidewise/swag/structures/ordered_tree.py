@@ -11,12 +11,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
+
+from slidewise.operators.types import Value
 
 FULL = 64
 FEW = FULL // 4
 
-Node = Any  # a leaf, which is a list of values, or a triple of lists: bounds, counts, children
+Subtree: TypeAlias = Any  # a leaf, which is a list of values, or a triple of lists: bounds, counts, children
 
 
 class OrderedTree:
@@ -32,11 +34,11 @@ class OrderedTree:
     __slots__ = ("_height", "_root", "_size")
 
     def __init__(self) -> None:
-        self._root: Node = []
+        self._root: Subtree = []
         self._height = 0
         self._size = 0
 
-    def add(self, value: Any) -> None:
+    def add(self, value: Value) -> None:
         """Put a value in, after those equal to it; one that cannot be compared leaves the tree as it was."""
         if self._size:
             value < self[0]  # noqa: B015
@@ -49,7 +51,7 @@ class OrderedTree:
             self._root = ([first, bound], [self._size - count, count], [old, new])
             self._height += 1
 
-    def take_out(self, value: Any) -> None:
+    def take_out(self, value: Value) -> None:
         """Take out one value that equals this one, and is there."""
         _take_out(self._root, self._height, self.rank(value))
         self._size -= 1
@@ -57,7 +59,7 @@ class OrderedTree:
             self._root = self._root[2][0]
             self._height -= 1
 
-    def rank(self, value: Any) -> int:
+    def rank(self, value: Value) -> int:
         """How many values lie below this one."""
         node = self._root
         below = 0
@@ -68,7 +70,7 @@ class OrderedTree:
             node = children[i]
         return below + bisect_left(node, value)
 
-    def __getitem__(self, rank: int) -> Any:
+    def __getitem__(self, rank: int) -> Value:
         """The value of this rank, from 0 on."""
         node = self._root
         for _ in range(self._height):
@@ -79,7 +81,7 @@ class OrderedTree:
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         """Values from the least on."""
         return _walk(self._root, self._height)
 
@@ -88,7 +90,7 @@ class OrderedTree:
         require(_checked(self._root, self._height, True, require) == self._size, "the size is that of all leaves")
 
 
-def _count(node: Node, height: int) -> int:
+def _count(node: Subtree, height: int) -> int:
     return sum(node[1]) if height else len(node)
 
 
@@ -101,7 +103,7 @@ def _child(counts: list[int], rank: int) -> tuple[int, int]:
     raise IndexError("the tree has no value of this rank")
 
 
-def _add(node: Node, height: int, value: Any) -> tuple[Any, Node] | None:
+def _add(node: Subtree, height: int, value: Value) -> tuple[Value, Subtree] | None:
     """Add below a node; where it overflows, its second half, and the bound of that."""
     if not height:
         insort_right(node, value)
@@ -131,7 +133,7 @@ def _add(node: Node, height: int, value: Any) -> tuple[Any, Node] | None:
     return half[0][0], half
 
 
-def _take_out(node: Node, height: int, rank: int) -> None:
+def _take_out(node: Subtree, height: int, rank: int) -> None:
     """Take out the value of a rank below a node, and mend the child that has become too small."""
     if not height:
         del node[rank]
@@ -160,11 +162,11 @@ def _take_out(node: Node, height: int, rank: int) -> None:
         bounds[i + 1] = right[0] if height == 1 else right[0][0]
 
 
-def _width(node: Node, height: int) -> int:
+def _width(node: Subtree, height: int) -> int:
     return len(node[2]) if height else len(node)
 
 
-def _walk(node: Node, height: int) -> Iterator[Any]:
+def _walk(node: Subtree, height: int) -> Iterator[Value]:
     if not height:
         yield from node
         return
@@ -172,7 +174,7 @@ def _walk(node: Node, height: int) -> Iterator[Any]:
         yield from _walk(child, height - 1)
 
 
-def _checked(node: Node, height: int, root: bool, require: Callable[[bool, str], None]) -> int:
+def _checked(node: Subtree, height: int, root: bool, require: Callable[[bool, str], None]) -> int:
     width = _width(node, height)
     require(width <= FULL, f"a node holds at most {FULL} parts, not {width}")
     require(root or width >= FEW, f"a node below the root holds at least {FEW} parts, not {width}")
@@ -183,7 +185,7 @@ def _checked(node: Node, height: int, root: bool, require: Callable[[bool, str],
     bounds, counts, children = node
     require(root <= (width > 1), "a root that is no leaf has two children")
     require(len(bounds) == len(counts) == width, "each child has a bound and a count")
-    before: list[Any] = []
+    before: list[Value] = []
     for bound, count, child in zip(bounds, counts, children, strict=True):
         require(_checked(child, height - 1, False, require) == count, "counts are those of the children")
         inside = list(_walk(child, height - 1))

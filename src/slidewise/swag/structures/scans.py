@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from slidewise.operators.types import Combine, State
 
 
-class Scanned(list[Any]):
+class Scanned(list[State]):
     """Aggregates of a row and all younger ones up to a boundary, the oldest row last."""
 
     @classmethod
-    def of(cls, youngest_first: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Scanned:
+    def of(cls, youngest_first: Iterable[State], combine: Combine) -> Scanned:
         """Scan rows up to a boundary behind the first of them. Combine calls: one less than rows."""
-        found = cls()
-        for value in youngest_first:
-            found.append(combine(value, found[-1]) if found else value)
-        return found
+        scan = cls()
+        for state in youngest_first:
+            scan.append(combine(state, scan[-1]) if scan else state)
+        return scan
 
 
 class Scan:
@@ -32,7 +33,7 @@ class Scan:
         self.largest = largest
         self.boundary = 0
         self.before = Scanned()
-        self.behind: Any = None
+        self.behind: State = None
 
     def accept(self, boundary: int, before: Scanned) -> None:
         """Begin anew at a boundary, with no row behind it."""
@@ -54,7 +55,7 @@ class Scan:
         return len(self.before) + (self.boundary < E)
 
 
-def grouped(sizes: Sequence[Any]) -> list[list[Any]]:
+def grouped(sizes: Sequence[int]) -> list[list[int]]:
     """Sizes in rising order, cut into the groups that share a scan: those that take the fewest calls for a row.
 
     A group scans its largest window anew whenever its smallest has gone by, and takes in each row behind the boundary.
@@ -62,7 +63,7 @@ def grouped(sizes: Sequence[Any]) -> list[list[Any]]:
     >>> grouped([10, 11, 12, 100, 150, 1000])
     [[10, 11, 12], [100, 150], [1000]]
     """
-    best: list[tuple[float, list[list[Any]]]] = [(0.0, [])]
+    best: list[tuple[float, list[list[int]]]] = [(0.0, [])]
     for stop in range(1, len(sizes) + 1):
         best.append(
             min(
@@ -70,7 +71,7 @@ def grouped(sizes: Sequence[Any]) -> list[list[Any]]:
                     (best[first][0] + sizes[stop - 1] / sizes[first] + 1, [*best[first][1], list(sizes[first:stop])])
                     for first in range(stop)
                 ),
-                key=lambda found: found[0],
+                key=lambda plan: plan[0],
             )
         )
     return best[-1][1]

@@ -1,8 +1,19 @@
-"""What DABA and DABA Lite share: the six pointers, the invariants on their sublists, and the four cases."""
+"""The six pointers of DABA and DABA Lite, the invariants on their sublists, and the four cases of a step."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
+
+from slidewise.operators.types import State
+
+
+class _HasPointers(Protocol):
+    F: int
+    L: int
+    R: int
+    A: int
+    B: int
+    E: int
 
 
 class Pointers(NamedTuple):
@@ -20,7 +31,7 @@ class Pointers(NamedTuple):
     E: int
 
     @classmethod
-    def of(cls, swag: Any) -> Pointers:
+    def of(cls, swag: _HasPointers) -> Pointers:
         return cls(swag.F, swag.L, swag.R, swag.A, swag.B, swag.E)
 
     def sizes(self) -> dict[str, int]:
@@ -53,7 +64,7 @@ def cases(before: Pointers, after: Pointers) -> tuple[str, ...]:
     return ("shift",) if after.R != before.R else ("shrink",)
 
 
-def show(pointers: Pointers, **rows: list[Any]) -> str:
+def show(pointers: Pointers, **rows: list[State]) -> str:
     """The pointers above the slots that they point to, one line per kind of slot."""
     marks = [
         "".join(name for name, p in zip(Pointers._fields, pointers, strict=True) if p == position)

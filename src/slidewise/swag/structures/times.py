@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from datetime import UTC, date, datetime, timedelta
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.values.hashing import is_finer, plain
 from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
+Time: TypeAlias = Any  # of a row: a number or a datetime, and with `Fiba` whatever can be ordered
+Length: TypeAlias = timedelta | int | float  # of a window
 
-def length_of(last: Duration | timedelta | str | int | float) -> Any:
+
+def length_of(last: Duration | timedelta | str | int | float) -> Length:
     """A window's length as a timedelta or a number."""
     length = check_length(last)
     return length.timedelta() if isinstance(length, Duration) else length
 
 
-def check_time(t: Any, last: Any, before: Any) -> Any:
+def check_time(t: Time, last: Length, before: Time) -> Time:
     """A time as windows keep it: in UTC where it has a zone, a date as its midnight. `before` is an earlier one."""
     if hasattr(t, "dtype"):
         t = _in_nanoseconds(t) if t == t and is_finer(t) else plain(t)
@@ -45,7 +48,7 @@ def check_time(t: Any, last: Any, before: Any) -> Any:
     return t
 
 
-def _in_nanoseconds(t: Any) -> Any:
+def _in_nanoseconds(t: Time) -> Time:
     """NumPy's time in nanoseconds as a datetime that keeps them, which only pandas has."""
     try:
         from pandas import Timestamp
@@ -57,10 +60,10 @@ def _in_nanoseconds(t: Any) -> Any:
     return Timestamp(t)
 
 
-def is_in(time: Any, now: Any, last: Any, closed: str) -> bool:
+def is_in(time: Time, now: Time, last: Length, closed: str) -> bool:
     """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
     if isinstance(now, float):
-        edge = now - last
+        edge = now - last  # type: ignore[operator]  # a number, as all times are then
         return bool(time > edge or time == now or (time == edge and closed in ("both", "left")))
     age = now - time
     return bool(age < last or (age == last and closed in ("both", "left")))

@@ -1,12 +1,13 @@
-"""A finger B-tree as plain numbers, and back: the same nodes, so that what it answers is the same to the last bit."""
+"""Serialise a finger B-tree as plain numbers and rebuild it node by node, so that its answers stay the same bits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from slidewise.operators.types import State
 from slidewise.swag.fiba.node import NOTHING, Node
 from slidewise.swag.fiba.spines import Spines
+from slidewise.swag.structures.times import Time
 
 
 def shape_of(tree: Spines) -> list[int]:
@@ -22,8 +23,8 @@ def shape_of(tree: Spines) -> list[int]:
     return shape
 
 
-def rebuild(tree: Spines, shape: Sequence[int], times: Sequence[Any], states: Sequence[Any]) -> None:
-    """Become the tree of this shape with these rows in order; ValueError where there is none."""
+def rebuild(tree: Spines, shape: Sequence[int], times: Sequence[Time], states: Sequence[State]) -> None:
+    """Make the tree one of this shape with these rows in order; ValueError where there is none."""
     root, *counts = shape
     least, most = tree.min_arity - 1, 2 * tree.min_arity - 1
     fits = len(times) == len(states) == sum(counts) and all(least <= count <= most for count in counts[1:])
