@@ -20,7 +20,7 @@ from streams import SETTINGS, Files, answered, started
 
 import slidewise as sw
 
-ARCHIVE = Path(__file__).parent / "spark" / "golden" / "checkpoint_v3.tar.gz"
+ARCHIVE = Path(__file__).parent / "spark" / "golden" / "checkpoint_v3.tar.xz"
 START = datetime(2024, 3, 1, tzinfo=UTC)
 SCHEMA = "k string, ts timestamp, id bigint, x double, n bigint, ok boolean, word string"
 DELAY = "20 seconds"
@@ -138,7 +138,7 @@ def main() -> None:
             path.unlink()
         _rename(folder, bytes(folder), FOLDER)
         ARCHIVE.parent.mkdir(exist_ok=True)
-        with tarfile.open(ARCHIVE, "w:gz") as archive:
+        with tarfile.open(ARCHIVE, "w:xz") as archive:
             for one in ("checkpoint", "answers"):
                 archive.add(folder / one, one)
     print(f"{ARCHIVE}: {ARCHIVE.stat().st_size} bytes")

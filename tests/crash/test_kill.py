@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -11,7 +12,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from streams import Files
 
 import slidewise
 
-KILLS = int(os.environ.get("SLIDEWISE_KILLS", "8"))
+KILLS = int(os.environ.get("SLIDEWISE_KILLS", "6"))
 JOB = Path(job.__file__)
 
 
@@ -67,10 +67,14 @@ def filled(directory: Path, files: int, rows: int, seed: int) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def start(directory: Path, how: str, *names: str, **more: str) -> subprocess.Popen[str]:
+def start(directory: Path, how: str, *names: str, kill_at: dict[str, list[int]] | None = None) -> subprocess.Popen[str]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    variables |= {"SPARK_LOCAL_IP": "127.0.0.1", **more}
-    variables["PYTHONPATH"] = str(Path(slidewise.__file__).resolve().parents[1])
+    variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    path = [Path(slidewise.__file__).resolve().parents[1]]
+    if kill_at is not None:
+        variables |= {"KILL_AT": json.dumps(kill_at), "KILL_IN": str(directory / "moments")}
+        path.insert(0, JOB.parent / "killing")
+    variables["PYTHONPATH"] = os.pathsep.join(map(str, path))
     with (directory / "log").open("a") as log:
         return subprocess.Popen(
             [sys.executable, str(JOB), str(directory), how, *names],
@@ -143,9 +147,17 @@ def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
 
 
 def test_workers_that_die_before_between_and_after_writes_leave_no_trace(directory: Path) -> None:
-    table = filled(directory, files=3, rows=2_000, seed=2)
-    points: Any = {"SLIDEWISE_KILL_AT": "before:16,between:60,after:16"}
-    assert start(directory, "until_done", **points).wait() == 0, log_of(directory)
+    """As many die at each of the three; such moments are counted over all jobs, shards and tries."""
+    each = max(2, KILLS // 4)
+    files = each + 1
+    table = filled(directory, files=files, rows=2_000, seed=2)
+    choose = random.Random(KILLS)
+    moments = {"before": 11 * files, "between": 36 * files, "after": 11 * files}
+    kill_at = {name: sorted(choose.sample(range(1, most), each)) for name, most in moments.items()}
+    (directory / "moments").mkdir()
+    assert start(directory, "until_done", kill_at=kill_at).wait() == 0, log_of(directory)
+    for name, wanted in kill_at.items():
+        assert (directory / "moments" / name).stat().st_size >= wanted[-1], f"no worker died {name} writes"
     failures = int(re.findall(r"done after (\d+) failures", log_of(directory))[-1])
-    assert failures > 0
+    assert failures >= each
     compare(directory, table)

@@ -17,7 +17,6 @@ A page, numbers little-endian:
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -38,7 +37,6 @@ LARGE = 36  # the bits of a page's number below those that are a large key's
 LARGEST = 131_072
 _HEADER = struct.Struct("<4sH16sIQBII")
 _DIGEST = 16
-_KILL_AT = os.environ.get("SLIDEWISE_KILL_AT", "").split(",")
 
 
 class OtherQueryError(SnapshotError):
@@ -93,7 +91,6 @@ class Pages:
 
     def flush(self) -> None:
         """Write what has changed, the directory last."""
-        moment("before")
         for number in sorted(self._changed, key=lambda n: (n == DIRECTORY, n)):
             payload = self._changed[number]
             if payload is None:
@@ -102,8 +99,6 @@ class Pages:
                 page = closed(payload, self._fingerprint, self.shard, number)
                 self.bytes_written += len(page)
                 self._store.put(number, page)
-                moment("between")
-        moment("after")
 
 
 def closed(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
@@ -147,14 +142,6 @@ RESTORE = "restore the checkpoint from a copy, or start from a new one"
 
 def _checksum(data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST).digest()
-
-
-def moment(name: str) -> None:
-    """A moment at which tests kill the process: `SLIDEWISE_KILL_AT=before:9,between:40` does so in one of so many."""
-    for wanted in _KILL_AT:
-        where, _, one_in = wanted.partition(":")
-        if where == name and int.from_bytes(os.urandom(4), "little") % int(one_in or 1) == 0:
-            os.kill(os.getpid(), 9)
 
 
 def record(batch: Any) -> bytes:
