@@ -233,7 +233,7 @@ def test_filters_of_compiled_code_are_those_of_bloom() -> None:
 def plain_loop(algorithm: str, operator: str, loop: str, room: int, *arguments: Any) -> Any:
     """What a loop gives when Python runs its text, which takes no time to compile."""
     layout = windows.layout_of(operator)
-    text = body_of(algorithm, operator, layout).replace("from slidewise.kernels.compiler.borrowed import borrowed", "")
+    text = body_of(algorithm, operator, layout).replace("from slidewise.kernels.compiler.jit import borrowed", "")
     forms: Any = algebra.forms(operator, ("i",))
     names: dict[str, Any] = {"jit": lambda f: f, "inlined": lambda f: f, "uint64": np.uint64, "now": lambda: 0}
     scope = names | forms._asdict() | {"borrowed": lambda array: array}

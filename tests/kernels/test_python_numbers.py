@@ -12,7 +12,7 @@ import pytest
 import slidewise as sw
 from slidewise.kernels.codegen.kernel import kernel_for
 from slidewise.kernels.compiler.fingerprints import fingerprint
-from slidewise.kernels.compiler.functions import compiled_function
+from slidewise.kernels.compiler.user_functions import compiled_function
 from slidewise.kernels.passes.spanning import Spanning, spanning
 
 INTS = [0, 1, -1, 2, 3, -7, 63, 64, 65, 2**53 + 1, -(2**53) - 1, 10**18 + 7, 2**62, 2**63 - 1, -(2**63)]

@@ -19,9 +19,9 @@ from numba import cloudpickle
 
 import slidewise as sw
 from slidewise.kernels.codegen.kernel import kernel_for
-from slidewise.kernels.compiler import functions
+from slidewise.kernels.compiler import user_functions
 from slidewise.kernels.compiler.fingerprints import fingerprint
-from slidewise.kernels.compiler.functions import compiled_function
+from slidewise.kernels.compiler.user_functions import compiled_function
 
 settings = types.ModuleType("settings")
 settings.K = 2.0  # type: ignore[attr-defined]
@@ -170,7 +170,7 @@ def test_a_module_that_is_edited_and_loaded_again(tmp_path: Path, monkeypatch: p
 JOB = """
 import {helpers} as h
 from slidewise.kernels.compiler.fingerprints import fingerprint
-from slidewise.kernels.compiler.functions import compiled_function
+from slidewise.kernels.compiler.user_functions import compiled_function
 lift = lambda v: h.helper(v) + 0.0
 print(compiled_function(fingerprint(lift))(3.0), lift(3.0))
 """
@@ -229,10 +229,10 @@ def test_numpy_types_math_and_functions_by_name() -> None:
 
 
 def test_what_is_kept_is_bounded_and_ids_are_not_taken_for_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "_MOST_KEPT", 3)
-    kept: functions.Kept[int] = functions.Kept()
+    monkeypatch.setattr(user_functions, "_CAPACITY", 3)
+    kept: user_functions.LruCache[int] = user_functions.LruCache()
     for i in range(9):
-        assert kept.found(i % 5, lambda i=i: i % 5) == i % 5  # type: ignore[misc]
+        assert kept.get_or_make(i % 5, lambda i=i: i % 5) == i % 5  # type: ignore[misc]
     assert sorted(kept) == [1, 2, 3]
     keys = set()
     for _ in range(4):
@@ -269,7 +269,7 @@ WORKER = """
 import base64, sys
 from numba import cloudpickle
 from slidewise.kernels.compiler.fingerprints import fingerprint
-from slidewise.kernels.compiler.functions import compiled_function
+from slidewise.kernels.compiler.user_functions import compiled_function
 for line in sys.stdin:
     lift = cloudpickle.loads(base64.b64decode(line))
     print(compiled_function(fingerprint(lift))(1.0), lift(1.0), flush=True)

@@ -16,7 +16,7 @@ from slidewise.kernels.codegen.kernel import reason
 from slidewise.kernels.codegen.layouts import Layout, builtin_layout
 from slidewise.kernels.compiler.cache import load_source
 from slidewise.kernels.compiler.fingerprints import fingerprint
-from slidewise.kernels.compiler.functions import Kept, compiled_function
+from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
 from slidewise.operators.operator import Operator
 from slidewise.swag import Fiba, OrderStatistics, Swag
 
@@ -62,7 +62,7 @@ def compiled(
 
 
 _FORMS = (*STEPS, "Fiba", "OrderStatistics")
-_PROGRAMS: Kept[Program] = Kept()
+_PROGRAMS: LruCache[Program] = LruCache()
 
 
 def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
@@ -75,11 +75,11 @@ def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
 def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
     layout = builtin_layout(operator.name, dtypes) if operator.builtin else None
     if layout is not None:
-        return _PROGRAMS.found(
+        return _PROGRAMS.get_or_make(
             (algorithm, operator.name, dtypes), lambda: _builtin(algorithm, operator, dtypes, layout)
         )
     functions = tuple(fingerprint(function) for function in (operator.lift, operator.combine, operator.lower))
-    return _PROGRAMS.found((algorithm, functions, dtypes), lambda: _users(algorithm, operator, functions, dtypes))
+    return _PROGRAMS.get_or_make((algorithm, functions, dtypes), lambda: _users(algorithm, operator, functions, dtypes))
 
 
 def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout: Layout) -> Program:

@@ -87,7 +87,7 @@ def fiba_source(layout: Layout, inputs: int, min_arity: int, loops: str = LOOPS)
     text = re.sub(rf"^def ({'|'.join(ENTRIES)})\(.*\n", rf"\g<0>{views}", text, flags=re.MULTILINE)
     return "\n".join(
         [
-            "from slidewise.kernels.compiler.borrowed import borrowed",
+            "from slidewise.kernels.compiler.jit import borrowed",
             *(f"{name} = {value}" for name, value in constants.items()),
             text,
         ]

@@ -21,7 +21,7 @@ from slidewise.engine.sliding import bounds_of, columns_of, joined_places
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells
-from slidewise.kernels.bounds.rows_and_times import Grouped
+from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.partials import Partials, partials
 from slidewise.operators.operator import Operator
 

@@ -12,8 +12,9 @@ from slidewise.arrays import Array
 from slidewise.columns.results import BARE
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
-from slidewise.kernels.bounds.rows_and_times import Grouped, row_bounds, time_bounds
+from slidewise.kernels.bounds.rows_and_times import row_bounds, time_bounds
 from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.dispatch import compiled_kernel, run_bounds, run_rows
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.special import SPECIAL, encode, quantile_of_rows, quantiles_of

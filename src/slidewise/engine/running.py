@@ -12,8 +12,8 @@ from slidewise.columns.series import Column
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.sorting import mark_peers
 from slidewise.engine.window_spec import Member, WindowSpec
-from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.running import running
 
 

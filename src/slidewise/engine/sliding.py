@@ -16,7 +16,8 @@ from slidewise.engine.table_rows import present
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import grain_bounds
-from slidewise.kernels.bounds.rows_and_times import Grouped, time_bounds
+from slidewise.kernels.bounds.rows_and_times import time_bounds
+from slidewise.kernels.order.grouping import Grouped
 from slidewise.operators.quantiles import exact_quantile
 
 

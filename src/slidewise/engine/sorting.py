@@ -11,8 +11,8 @@ from slidewise.arrays import Array
 from slidewise.columns.arrow_values import pandas_array
 from slidewise.columns.series import Column, kind_of, read
 from slidewise.errors import InputError
-from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.order.grouping import Grouped
 
 
 class Arranged:

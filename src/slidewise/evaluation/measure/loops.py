@@ -94,7 +94,7 @@ _HEAD = """
 from numba import uint64
 from slidewise.kernels.compiler.jit import njit
 from slidewise.evaluation.measure.clock import now
-from slidewise.kernels.compiler.borrowed import borrowed
+from slidewise.kernels.compiler.jit import borrowed
 {operator}
 jit = njit(cache=True, nogil=True, error_model='numpy')
 inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True)

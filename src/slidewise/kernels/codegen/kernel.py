@@ -17,11 +17,11 @@ from slidewise.kernels.codegen.layouts import Layout, builtin_layout
 from slidewise.kernels.codegen.source import kernel_source
 from slidewise.kernels.compiler.cache import load_source
 from slidewise.kernels.compiler.fingerprints import fingerprint
-from slidewise.kernels.compiler.functions import Kept, compiled_function
+from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
 from slidewise.operators.operator import Operator
 
 Array = npt.NDArray[Any]
-_KERNELS: Kept[Kernel | None] = Kept()
+_KERNELS: LruCache[Kernel | None] = LruCache()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
 
 def kernel_of(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Kernel | None:
     """The same for functions whose fingerprints have been taken."""
-    return _KERNELS.found(
+    return _KERNELS.get_or_make(
         (operator.name, functions, dtypes),
         lambda: _builtin(operator, dtypes) if operator.builtin else _users(operator, functions, dtypes),
     )

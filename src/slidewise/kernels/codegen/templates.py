@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from slidewise.errors import OperatorFailedError, SumOverflowError
 from slidewise.kernels.codegen.kernel import BUILTIN_OPTIONS, functions_of, kernel_of, load_builtin
 from slidewise.kernels.codegen.layouts import Layout, builtin_layout
-from slidewise.kernels.compiler.functions import Kept, compiled_function
+from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
 from slidewise.operators.operator import Operator
 
 
@@ -24,7 +24,7 @@ class Passes(NamedTuple):
     run: dict[str, Callable[..., None]]
 
 
-_KNOWN: Kept[Passes | None] = Kept()
+_KNOWN: LruCache[Passes | None] = LruCache()
 
 
 def passes(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passes | None:
@@ -37,7 +37,7 @@ def passes(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passe
     if any(dtype not in ("int64", "float64", "bool") for dtype in dtypes):
         return None
     functions = functions_of(op)
-    return _KNOWN.found(
+    return _KNOWN.get_or_make(
         (what, op.name, functions, dtypes),
         lambda: _builtin(what, text, op, dtypes) if op.builtin else _users(what, text, op, functions, dtypes),
     )

@@ -12,6 +12,8 @@ import sys
 import types
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,11 +22,10 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.types import Type as NumbaType
 
-from slidewise.kernels.compiler.array_values import ArrayValue
-
 _LIBRARIES = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "random", "scipy"})
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range)
 _CLASSES = (BaseException, tuple, enum.Enum)
+_SHORT = 256  # bytes of an array that are compared as they are; of longer ones, a digest
 _POINTERS: type = ctypes.CFUNCTYPE(None).__mro__[1]
 
 
@@ -58,7 +59,7 @@ class Code:
         return isinstance(other, Code) and (self.code is other.code or self.said == other.said)
 
 
-class Held:
+class ByIdentity:
     """An object as part of a key by which object it is; the key keeps it alive, so no other comes in its place."""
 
     __slots__ = ("value",)
@@ -70,10 +71,41 @@ class Held:
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and self.value is other.value
+        return isinstance(other, ByIdentity) and self.value is other.value
 
 
-class Options:
+@dataclass(frozen=True, slots=True)
+class ArrayValue:
+    """An array's or a NumPy scalar's type, shape, order and content; compared by a digest where that is long."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    order: str
+    digest: bytes
+    content: bytes = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, array: Any) -> ArrayValue:
+        """The value of an array as it is now.
+
+        >>> a = np.array([1, 2])
+        >>> before = ArrayValue.of(a)
+        >>> a[0] = 7
+        >>> before == ArrayValue.of(a), before.value().tolist()
+        (False, [1, 2])
+        """
+        order = "scalar" if isinstance(array, np.generic) else "C" if array.flags.c_contiguous else "F"
+        content = array.tobytes()
+        digest = content if len(content) <= _SHORT else blake2b(content, digest_size=32).digest()
+        return cls(array.dtype, array.shape, order, digest, content)
+
+    def value(self) -> Any:
+        """The array as it was, which cannot be written."""
+        array = np.frombuffer(self.content, self.dtype).reshape(self.shape)
+        return array[()] if self.order == "scalar" else np.asarray(array, order=self.order)  # type: ignore[call-overload]
+
+
+class JitOptions:
     """How a user has a function compiled, as part of a key."""
 
     __slots__ = ("dispatcher", "said")
@@ -88,7 +120,7 @@ class Options:
         return hash(self.said)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Options) and self.said == other.said and self.dispatcher[3] is other.dispatcher[3]
+        return isinstance(other, JitOptions) and self.said == other.said and self.dispatcher[3] is other.dispatcher[3]
 
     def compiled(self, function: Callable[..., Any]) -> Any:
         make, local_types, options, pipeline = self.dispatcher
@@ -175,13 +207,13 @@ class _Walk:
             return self.jitted(value, inside)
         if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             inside = (*inside, id(value))
-            return "items", Held(kind), tuple(self.value(item, inside, names) for item in value)
+            return "items", ByIdentity(kind), tuple(self.value(item, inside, names) for item in value)
         if (kind is np.ndarray or isinstance(value, np.generic)) and not value.dtype.hasobject:
             return "array", ArrayValue.of(value)
         if isinstance(value, (np.dtype, NumbaType)):
             return "type", kind, value
         if _is_constant(value):
-            return "held", Held(value)
+            return "held", ByIdentity(value)
         return "unknown", kind.__module__, kind.__qualname__
 
     def again(self, inside: tuple[int, ...], value: Any) -> Hashable:
@@ -232,7 +264,7 @@ class _Walk:
         said = self.function(function.py_func, inside)
         if id(function.py_func) in self.known:
             _refresh(function, said)
-        return "jitted", Options(function), said
+        return "jitted", JitOptions(function), said
 
 
 _SEEN: WeakKeyDictionary[Dispatcher, Hashable] = WeakKeyDictionary()

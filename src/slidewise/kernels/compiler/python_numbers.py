@@ -7,6 +7,7 @@ too. Each function stands for one of Python's, for the types that its name says,
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,8 +15,6 @@ from typing import Any
 from numba import njit, uint64
 from numba.core import types
 from numba.core.extending import intrinsic
-
-from slidewise.kernels.compiler.comparisons import order
 
 _OVERFLOW = "an integer does not fit into 64 bits in compiled code; compute with floats, or in smaller units"
 _EXACT = 2**53  # integers up to here are floats without loss
@@ -189,6 +188,27 @@ def float_round(a):  # type: ignore[no-untyped-def]
 
 
 @njit
+def order(a, b):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1 as an integer lies before, at or behind a float, and 2 where that is NaN: exactly."""
+    if -_EXACT <= a <= _EXACT or not abs(b) >= _EXACT:
+        x = float(a)
+        return -1 if x < b else 1 if x > b else 0 if x == b else 2
+    if not -9223372036854775808.0 <= b < 9223372036854775808.0:
+        return -1 if b > 0 else 1
+    c = int(b)
+    return -1 if a < c else 1 if a > c else 0
+
+
+@njit
+def unsigned_order(a, b):  # type: ignore[no-untyped-def]
+    """The same for an unsigned integer and a signed one."""
+    if b < 0:
+        return 1
+    c = uint64(b)
+    return -1 if a < c else 1 if a > c else 0
+
+
+@njit
 def exact_float(a):  # type: ignore[no-untyped-def]
     """An integer as the float that it becomes where it meets one in a variable; Python would leave it as it is."""
     if not -_EXACT <= a <= _EXACT and order(a, float(a)) != 0:
@@ -270,3 +290,30 @@ def converted(kind: Any) -> Any:
 @njit
 def int_sum_from_zero(values):  # type: ignore[no-untyped-def]
     return int_sum(values, 0)
+
+
+def _compared(ordered: Any, test: Callable[[int], bool], swapped: bool) -> Any:
+    """A comparison of numbers of two types, or of these types swapped, by their order."""
+    chosen = njit(test)
+    if swapped:
+        return njit(lambda a, b: chosen(ordered(b, a)))
+    return njit(lambda a, b: chosen(ordered(a, b)))
+
+
+def _comparisons(ordered: Any) -> dict[Any, tuple[Any, Any]]:
+    """Each comparison for the types of an order, and for these types swapped."""
+    return {
+        name: (_compared(ordered, test, False), _compared(ordered, mirrored, True))
+        for name, test, mirrored in (
+            (operator.lt, lambda o: o == -1, lambda o: o == 1),
+            (operator.le, lambda o: o <= 0, lambda o: o == 0 or o == 1),
+            (operator.gt, lambda o: o == 1, lambda o: o == -1),
+            (operator.ge, lambda o: o == 0 or o == 1, lambda o: o <= 0),
+            (operator.eq, lambda o: o == 0, lambda o: o == 0),
+            (operator.ne, lambda o: o != 0, lambda o: o != 0),
+        )
+    }
+
+
+COMPARED = _comparisons(order)
+COMPARED_UNSIGNED = _comparisons(unsigned_order)

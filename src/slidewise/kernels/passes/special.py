@@ -9,10 +9,10 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.errors import SlidewiseError
-from slidewise.kernels.bounds.rows_and_times import distinct_counts
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
 from slidewise.kernels.order.quantiles import quantiles, quantiles_of_rows
+from slidewise.kernels.passes.distinct import distinct_counts
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
 from slidewise.operators.operator import Operator

@@ -12,8 +12,8 @@ from slidewise.columns.series import Column, read
 from slidewise.engine.joining import CannotJoinError, arrays_of, concatenated
 from slidewise.engine.sorting import as_arrow, key_codes
 from slidewise.engine.table_rows import arrow_type, time_column
-from slidewise.kernels.bounds.rows_and_times import Grouped
 from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.order.grouping import Grouped
 from slidewise.live.clock import NAIVE, NUMBER, ZONED
 from slidewise.live.keys import canonical
 from slidewise.live.live import Live

@@ -23,7 +23,6 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.np.numpy_support import as_dtype
 
 from slidewise.kernels.compiler import python_numbers as py
-from slidewise.kernels.compiler.comparisons import COMPARED, COMPARED_UNSIGNED
 
 F = TypeVar("F", bound=Callable[..., Any])
 INT, UINT, FLOAT = types.int64, types.uint64, types.float64
@@ -193,17 +192,17 @@ def _becoming_floats(state: Any, statement: Any) -> list[tuple[int, Any]]:
 
 
 def _for_operation(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> Any:
-    if fn in COMPARED:
+    if fn in py.COMPARED:
         if types.float32 in kinds and kinds[0] != kinds[1] and all(isinstance(k, types.Number) for k in kinds):
             refuse(f"{kinds[0]} is compared with {kinds[1]}, which NumPy does in float32 and compiled code in float64")
         if kinds == [INT, FLOAT]:
-            return COMPARED[fn][0]
+            return py.COMPARED[fn][0]
         if kinds == [FLOAT, INT]:
-            return COMPARED[fn][1]
+            return py.COMPARED[fn][1]
         signed = [isinstance(k, types.Integer) and k.signed for k in kinds]
         if kinds[0] == UINT and signed[1]:
-            return COMPARED_UNSIGNED[fn][0]
-        return COMPARED_UNSIGNED[fn][1] if signed[0] and kinds[1] == UINT else None
+            return py.COMPARED_UNSIGNED[fn][0]
+        return py.COMPARED_UNSIGNED[fn][1] if signed[0] and kinds[1] == UINT else None
     _check_promotion(fn, kinds, target, refuse)
     if fn is operator.pow and any(map(_is_numpys, kinds)):
         refuse(f"** of {kinds[0]} and {kinds[1]} is not as in NumPy; convert by float(...) first")

@@ -12,35 +12,35 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-from slidewise.kernels.compiler.checked import checked_jit
+from slidewise.kernels.compiler.checked_jit import checked_jit
 
 T = TypeVar("T")
-_MOST_KEPT = 512
+_CAPACITY = 512
 
 
-class Kept(dict[Hashable, T]):
+class LruCache(dict[Hashable, T]):
     """What was made for a key, and not longer than for the last few hundred keys that were asked for."""
 
-    def found(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
         """What was made for this key, or is made now."""
         if key not in self:
             self[key] = value = make()
-            while len(self) > _MOST_KEPT:
+            while len(self) > _CAPACITY:
                 self.pop(next(iter(self)), None)
             return value
         value = self[key]
-        if len(self) > _MOST_KEPT // 2:  # the oldest go first, so this one is made the newest
+        if len(self) > _CAPACITY // 2:  # the oldest go first, so this one is made the newest
             self.pop(key, None)
             self[key] = value
         return value
 
 
-_COMPILED: Kept[Any] = Kept()
+_COMPILED: LruCache[Any] = LruCache()
 
 
 def compiled_function(reached: Hashable) -> Any:
     """The Numba form of the function with this fingerprint, the same one for every copy of it in this process."""
-    return _COMPILED.found(reached, lambda: _compiled(reached))
+    return _COMPILED.get_or_make(reached, lambda: _compiled(reached))
 
 
 def _compiled(reached: Any) -> Any:

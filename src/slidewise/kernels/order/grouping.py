@@ -1,0 +1,68 @@
+"""A stable counting sort that groups rows by key: two passes over the codes of the keys, and no comparison."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uintp as u
+
+from slidewise.arrays import Array
+from slidewise.kernels.compiler.jit import cached_jit
+
+
+@cached_jit
+def _count(codes: Array, offsets: Array) -> None:
+    for code in codes:
+        offsets[u(code + 1)] += 1
+    for k in range(1, len(offsets)):
+        offsets[k] += offsets[k - 1]
+
+
+@cached_jit
+def _place(codes: Array, next_place: Array, places: Array) -> None:
+    for i in range(len(codes)):
+        code = u(codes[i])
+        places[i] = next_place[code]
+        next_place[code] += 1
+
+
+@cached_jit
+def _scatter(x: Array, places: Array, out: Array) -> None:
+    for i in range(len(x)):
+        out[u(places[i])] = x[i]
+
+
+@cached_jit
+def _gather(x: Array, places: Array, out: Array) -> None:
+    for i in range(len(out)):
+        out[i] = x[u(places[i])]
+
+
+class Grouped:
+    """Rows of each key brought together, in their order: where each row goes, and where each key's rows begin and end.
+
+    Both ways walk through the rows in the input's order, so that memory is read and written in as many streams as there
+    are keys, and not at random.
+    """
+
+    def __init__(self, codes: Array, groups: int) -> None:
+        self.offsets = np.zeros(groups + 1, np.int64)
+        _count(codes, self.offsets)
+        self.places: Array = np.empty(len(codes), np.int32 if len(codes) < 2**31 else np.int64)
+        _place(codes, self.offsets[:-1].copy(), self.places)
+
+    def bring(self, x: Array) -> Array:
+        """The values in the order of keys."""
+        out = np.empty_like(x)
+        if x.dtype == object:
+            out[self.places] = x
+        else:
+            _scatter(x, self.places, out)
+        return out
+
+    def take_back(self, x: Array) -> Array:
+        """The values in the order of the input."""
+        if x.dtype == object:
+            return x[self.places]
+        out = np.empty_like(x)
+        _gather(x, self.places, out)
+        return out
