@@ -44,7 +44,7 @@ def rolling(
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain)
     check_partials(op, window)
     from slidewise.columns.operator_types import check_type, readied, restored
-    from slidewise.columns.results import give_back
+    from slidewise.columns.results import series_like
     from slidewise.columns.series import check_lengths, read
 
     series = values if isinstance(values, tuple) else (values,)
@@ -66,6 +66,6 @@ def rolling(
     fields, valid = answer(op, columns, window, when, keys)
     fields = restored(op, columns, fields)
     try:
-        return give_back(series[0], fields, valid)
+        return series_like(series[0], fields, valid)
     except InputError as error:
         raise InputError(f"{op.name}: {error}") from error

@@ -1,14 +1,20 @@
-"""Python values as Arrow arrays and back: no tick of a time is lost on the way, and a tuple is a struct."""
+"""Conversion of Python values to Arrow arrays and back: no tick of a time is lost, and a tuple is a struct."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.errors import InputError
+from slidewise.operators.types import Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
-def arrow_array(values: list[Any], kind: Any = None) -> Any:
+def arrow_array(values: list[Value], kind: pa.DataType | None = None) -> pa.Array:
     """Values as an Arrow array of this type, or of the one that Arrow finds for them.
 
     Arrow reads times as microseconds unless told otherwise, and cuts what is finer: such are in nanoseconds here where
@@ -22,22 +28,22 @@ def arrow_array(values: list[Any], kind: Any = None) -> Any:
     values = [structured(value) for value in values]
     if kind is None:
         kind = pa.array(values).type
-        if holds(kind, pa.types.is_date) and any(_some(value, _has_clock) for value in values):
+        if holds(kind, pa.types.is_date) and any(_any(value, _is_datetime) for value in values):
             raise pa.ArrowInvalid("dates and datetimes together")
-        return pa.array(values, finest(kind) if any(_some(value, in_nanoseconds) for value in values) else kind)
-    if holds(kind, pa.types.is_date) and any(_some(value, _has_clock) for value in values):
+        return pa.array(values, finest(kind) if any(_any(value, in_nanoseconds) for value in values) else kind)
+    if holds(kind, pa.types.is_date) and any(_any(value, _is_datetime) for value in values):
         raise pa.ArrowInvalid(f"a datetime does not fit into {kind}")
     fine = finest(kind)
     if fine == kind:
         return pa.array(values, kind)
     try:
-        found = pa.array(values, fine)
+        array = pa.array(values, fine)
     except pa.ArrowInvalid:  # too far from 1970 for nanoseconds, so not in nanoseconds either
         return pa.array(values, kind)
-    return found.cast(kind)
+    return array.cast(kind)
 
 
-def structured(value: Any) -> Any:
+def structured(value: Value) -> Value:
     """A value with dicts for tuples, the fields named by their numbers: Arrow makes structs of them."""
     if isinstance(value, tuple):
         return {str(i): structured(item) for i, item in enumerate(value)}
@@ -46,32 +52,32 @@ def structured(value: Any) -> Any:
     return {name: structured(item) for name, item in value.items()} if type(value) is dict else value
 
 
-def in_nanoseconds(value: Any) -> bool:
+def in_nanoseconds(value: Value) -> bool:
     """Whether a value is one of pandas' Timestamps or Timedeltas, or of NumPy's times, that counts in nanoseconds."""
     if getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
         return "[ns]" in str(value.dtype)
     return getattr(value, "unit", None) == "ns"
 
 
-def _has_clock(value: Any) -> bool:
+def _is_datetime(value: object) -> bool:
     return isinstance(value, datetime)
 
 
-def _some(value: Any, test: Any) -> bool:
+def _any(value: Value, test: Callable[[Value], bool]) -> bool:
     """Whether a test holds for a value, or for one inside it."""
     if type(value) is list:
-        return any(_some(item, test) for item in value)
-    return any(_some(item, test) for item in value.values()) if type(value) is dict else bool(test(value))
+        return any(_any(item, test) for item in value)
+    return any(_any(item, test) for item in value.values()) if type(value) is dict else bool(test(value))
 
 
-def holds(kind: Any, test: Any) -> bool:
+def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
     """Whether a test holds for an Arrow type, or for one inside it."""
     if kind.num_fields:
         return any(holds(kind.field(i).type, test) for i in range(kind.num_fields))
     return bool(test(kind))
 
 
-def finest(kind: Any) -> Any:
+def finest(kind: pa.DataType) -> pa.DataType:
     """An Arrow type with nanoseconds wherever it has moments, durations or times of day."""
     import pyarrow as pa
     from pyarrow import types
@@ -89,14 +95,14 @@ def finest(kind: Any) -> Any:
     return kind
 
 
-def python_values(array: Any, what: str) -> list[Any]:
+def python_values(array: pa.Array, what: str) -> list[Value]:
     """An Arrow array's values as Python has them; refuses times of day that it would cut."""
     check_times_of_day(array, what)
-    found: list[Any] = array.to_pylist()
-    return found
+    values: list[Value] = array.to_pylist()
+    return values
 
 
-def check_times_of_day(array: Any, what: str) -> None:
+def check_times_of_day(array: pa.Array, what: str) -> None:
     """Refuse times of day in nanoseconds: Python's end at microseconds, and pandas has no type for them."""
     import pyarrow as pa
 
@@ -111,7 +117,7 @@ def check_times_of_day(array: Any, what: str) -> None:
         ) from error
 
 
-def pandas_array(series: Any) -> Any:
+def pandas_array(series: pd.Series) -> pa.Array:
     """A pandas series as an Arrow array; ArrowInvalid or ArrowTypeError where it holds objects of several kinds."""
     import pyarrow as pa
 

@@ -1,45 +1,56 @@
-"""The kinds of table that users have: reading their columns, and adding answers to them."""
+"""Frames, one interface to tables of pyarrow, pandas and polars: reading columns, and adding answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.arrow_values import holds
 from slidewise.columns.results import nullables
+from slidewise.columns.series import Series
 from slidewise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Table: TypeAlias = Any  # a pyarrow.Table, or a DataFrame of pandas or polars
+# By name, an Arrow array and the column whose type it should have, if any.
+Answers: TypeAlias = Mapping[str, tuple[str | None, "pa.Array"]]
 
 
 class Frame(Protocol):
-    """A table of some kind."""
+    """A table of pyarrow, pandas or polars behind one interface."""
 
     names: list[Any]
     index: list[Any]  # names of what pandas keeps apart from columns
 
     def __len__(self) -> int: ...
 
-    def column(self, name: str) -> Any:
-        """A column as a series that `kernels.series.read` takes."""
+    def column(self, name: str) -> Series:
+        """A column as a series that `columns.series.read` takes."""
 
-    def take(self, rows: Any) -> Frame:
+    def take(self, rows: Array) -> Frame:
         """These rows only."""
 
-    def arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """The whole table as a pyarrow.Table."""
 
-    def like(self, table: Any) -> Any:
+    def from_arrow(self, table: pa.Table) -> Table:
         """A pyarrow.Table as a table of this kind."""
 
-    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
-        """The table with answers behind its columns: Arrow arrays, each with the column whose kind it should have."""
+    def with_columns(self, answers: Answers) -> Table:
+        """The table with answers behind its columns."""
 
-    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
         """A new table: these columns' values in these rows, and answers behind them."""
 
 
-def frame_of(table: Any) -> Frame:
+def frame_of(table: Table | pa.RecordBatch) -> Frame:
     """The table's frame, or an error that says which kinds there are."""
     kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
     if kind == "pyarrow.Table":
@@ -61,7 +72,7 @@ def frame_of(table: Any) -> Frame:
 
 
 class _Arrow:
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: pa.Table) -> None:
         self._table = table
         self.names = table.column_names
         self.index: list[Any] = []
@@ -69,25 +80,25 @@ class _Arrow:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def column(self, name: str) -> Any:
+    def column(self, name: str) -> Series:
         return self._table.column(name)
 
-    def take(self, rows: Any) -> Frame:
+    def take(self, rows: Array) -> Frame:
         return _Arrow(self._table.take(rows))
 
-    def arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         return self._table
 
-    def like(self, table: Any) -> Any:
+    def from_arrow(self, table: pa.Table) -> Table:
         return table
 
-    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def with_columns(self, answers: Answers) -> Table:
         table = self._table
         for name, (_, array) in answers.items():
             table = table.append_column(name, array)
         return table
 
-    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
         import pyarrow as pa
 
         keys = [self._table.column(name).take(pa.array(rows)) for name in names]
@@ -97,7 +108,7 @@ class _Arrow:
 
 
 class _Polars:
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: pl.DataFrame) -> None:
         self._table = table
         self.names = table.columns
         self.index: list[Any] = []
@@ -105,26 +116,26 @@ class _Polars:
     def __len__(self) -> int:
         return int(self._table.height)
 
-    def column(self, name: str) -> Any:
+    def column(self, name: str) -> Series:
         return self._table.get_column(name)
 
-    def take(self, rows: Any) -> Frame:
+    def take(self, rows: Array) -> Frame:
         return _Polars(self._table[rows])
 
-    def arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         return self._table.to_arrow()
 
-    def like(self, table: Any) -> Any:
+    def from_arrow(self, table: pa.Table) -> Table:
         import polars as pl
 
         return pl.from_arrow(table)
 
-    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def with_columns(self, answers: Answers) -> Table:
         import polars as pl
 
         return self._table.with_columns([pl.Series(name, array) for name, (_, array) in answers.items()])
 
-    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
         import polars as pl
 
         keys = [self._table.get_column(name)[rows] for name in names]
@@ -132,7 +143,7 @@ class _Polars:
 
 
 class _Pandas:
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: pd.DataFrame) -> None:
         self._table = table
         self.names = list(table.columns)
         self.index = list(table.index.names)
@@ -140,13 +151,13 @@ class _Pandas:
     def __len__(self) -> int:
         return len(self._table)
 
-    def column(self, name: str) -> Any:
+    def column(self, name: str) -> Series:
         return self._table[name]
 
-    def take(self, rows: Any) -> Frame:
+    def take(self, rows: Array) -> Frame:
         return _Pandas(self._table.iloc[rows])
 
-    def arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         import pyarrow as pa
 
         try:
@@ -155,7 +166,7 @@ class _Pandas:
             raise InputError(f"a column holds values of several kinds, which Arrow cannot hold: {error}") from error
         return pa.table([_whole(array) for array in arrays], [str(name) for name in self.names])
 
-    def like(self, table: Any) -> Any:
+    def from_arrow(self, table: pa.Table) -> Table:
         import pandas as pd
 
         width = len(self.names)
@@ -164,7 +175,7 @@ class _Pandas:
         frame.columns = pd.Index([*self.names, *table.column_names[width:]])
         return frame
 
-    def added(self, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def with_columns(self, answers: Answers) -> Table:
         import pandas as pd
 
         places = {name: i for i, name in enumerate(self.names)}
@@ -180,7 +191,7 @@ class _Pandas:
         joined.attrs = dict(self._table.attrs)
         return joined
 
-    def beside(self, names: Sequence[str], rows: Any, answers: Mapping[str, tuple[str | None, Any]]) -> Any:
+    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
         import pandas as pd
 
         places = {name: i for i, name in enumerate(self.names)}
@@ -188,7 +199,7 @@ class _Pandas:
         columns |= {name: self._as_pandas(places.get(like), array) for name, (like, array) in answers.items()}
         return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
 
-    def _as_pandas(self, like: int | None, array: Any) -> Any:
+    def _as_pandas(self, like: int | None, array: pa.Array) -> Series:
         """An Arrow array as pandas has it: in the kind of the column at this place, integers with holes nullable."""
         import pandas as pd
         from pyarrow.types import is_temporal
@@ -206,5 +217,5 @@ class _Pandas:
         return array.to_pandas(types_mapper=kinds.get).array
 
 
-def _whole(array: Any) -> Any:
+def _whole(array: pa.Array) -> pa.Array:
     return array.combine_chunks() if hasattr(array, "combine_chunks") and hasattr(array, "num_chunks") else array

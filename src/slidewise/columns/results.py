@@ -1,21 +1,25 @@
-"""Answers given back as the same kind of series as the input, with nulls where there is no answer."""
+"""Answers as a series of the same kind as the input: NumPy, Arrow, pandas or polars, null where there is none."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, structured
-from slidewise.columns.series import kind_of
+from slidewise.columns.series import Series, kind_of
 from slidewise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 BARE = ""  # the name of the one field of answers that are no structs
 
 
-def give_back(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
+def series_like(like: Series, fields: dict[str, Array], valid: Array | None) -> Series:
     """Answers as the same kind of series as the input, null where they are not valid.
 
     The field `BARE` is a plain series, others are those of a struct. Arrays of objects hold lists or values of any
@@ -73,14 +77,14 @@ def _to_numpy(part: Array) -> Array:
     return part if isinstance(part, np.ndarray) else part.to_numpy(zero_copy_only=False)
 
 
-def as_arrow_array(fields: dict[str, Array], valid: Array | None, kind: Any = None) -> Any:
+def as_arrow_array(fields: dict[str, Array], valid: Array | None, kind: pa.DataType | None = None) -> pa.Array:
     """Answers as an Arrow array, null where they are not valid; objects of this type, where it is known."""
     import pyarrow as pa
     from pyarrow import compute
 
     mask = None if valid is None else ~valid
     if BARE not in fields:
-        parts = [part if isinstance(part, pa.Array) else _part(part) for part in fields.values()]
+        parts = [part if isinstance(part, pa.Array) else _field(part) for part in fields.values()]
         return pa.StructArray.from_arrays(parts, names=list(fields), mask=None if mask is None else pa.array(mask))
     part = next(iter(fields.values()))
     if isinstance(part, pa.Array):
@@ -98,17 +102,17 @@ def as_arrow_array(fields: dict[str, Array], valid: Array | None, kind: Any = No
         raise InputError(f"Arrow cannot hold answers of type {kinds} ({error}); let all be of one kind") from error
 
 
-def _part(part: Array) -> Any:
-    """One field of structs."""
+def _field(part: Array) -> pa.Array:
+    """A field of structs as an Arrow array."""
     import pyarrow as pa
 
     return pa.array(part) if part.dtype != object else arrow_array(part.tolist())
 
 
-def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
+def _as_pandas(like: pd.Series, fields: dict[str, Array], valid: Array | None) -> pd.Series:
     import pandas as pd
 
-    def series(data: Any) -> Any:
+    def series(data: Series) -> pd.Series:
         return pd.Series(data, index=like.index, name=like.name)
 
     if BARE not in fields:
@@ -136,7 +140,7 @@ def _as_pandas(like: Any, fields: dict[str, Array], valid: Array | None) -> Any:
     return series(array.to_pandas(types_mapper=kinds.get).array)
 
 
-def _nullable(dtype: Any) -> str:
+def _nullable(dtype: np.dtype[Any]) -> str:
     """pandas' nullable type for NumPy's integers and bools."""
     if dtype.kind == "b":
         return "boolean"

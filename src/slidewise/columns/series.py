@@ -1,4 +1,4 @@
-"""Reading the series that users have into plain arrays, and giving answers back as the same kind of series."""
+"""Columns read from series of NumPy, Arrow, pandas and polars into plain arrays, and restored to the series' type."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import pandas_array, python_values
 from slidewise.errors import InputError, SlidewiseError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Series: TypeAlias = Any  # a NumPy array, an Arrow array or chunked array, or a Series of pandas or polars
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class Column:
     valid: Array | None
     restore: Callable[[Array], Array]
     unit: int | None = None
-    arrow: Any = None
+    arrow: pa.DataType | None = None
     boxed: Callable[[Array], list[Any]] | None = None
 
     def __len__(self) -> int:
@@ -44,7 +50,7 @@ class Column:
         with np.errstate(over="ignore", invalid="ignore"):  # slots without an answer hold anything
             return self.restore(answers)
 
-    def lists(self, answers: Array) -> Any:
+    def lists(self, answers: Array) -> Array | pa.Array:
         """Lists of this column's values, typed where the series came from Arrow."""
         if self.arrow is None:
             return answers
@@ -66,7 +72,7 @@ class Column:
         return replace(self, data=np.array([*values, None], object)[:-1], unit=None)
 
     @property
-    def time_type(self) -> Any:
+    def time_type(self) -> pa.DataType:
         """The Arrow type of a column of times, in UTC where it has a zone: Python compares what its clocks show."""
         import pyarrow as pa
 
@@ -80,7 +86,7 @@ class Column:
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
-def kind_of(values: Any) -> str:
+def kind_of(values: Series) -> str:
     """What a series is: numpy, arrow, chunked, pandas or polars."""
     if isinstance(values, np.ndarray):
         return "numpy"
@@ -99,7 +105,7 @@ def kind_of(values: Any) -> str:
     )
 
 
-def read(values: Any, what: str) -> Column:
+def read(values: Series, what: str) -> Column:
     """Read a series; `what` names it in errors."""
     kind = kind_of(values)
     if kind == "numpy":
@@ -113,7 +119,7 @@ def read(values: Any, what: str) -> Column:
     return replace(column, data=_common(column.data))
 
 
-class _View:
+class _Writeable:
     """Memory that NumPy is told it may write, though nothing here does: Numba compiles for read-only arrays apart."""
 
     def __init__(self, array: Array) -> None:
@@ -128,7 +134,7 @@ def _common(data: Array) -> Array:
     if data.dtype == object:
         return data
     data = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("="), copy=False))
-    return data if data.flags.writeable or not len(data) else np.asarray(_View(data))
+    return data if data.flags.writeable or not len(data) else np.asarray(_Writeable(data))
 
 
 def _from_numpy(values: Array, what: str) -> Column:
@@ -182,7 +188,7 @@ def _from_objects(values: Array, valid: Array | None, what: str) -> Column:
     return Column(values, _both(valid, None if present.all() else present), lambda answers: answers)
 
 
-def _from_pandas(values: Any, what: str) -> Column:
+def _from_pandas(values: pd.Series, what: str) -> Column:
     if isinstance(values.dtype, np.dtype) and values.dtype.kind != "O":
         column = _from_numpy(values.to_numpy(), what)
         if values.dtype.kind == "f":  # pandas means null by NaN
@@ -198,7 +204,7 @@ def _from_pandas(values: Any, what: str) -> Column:
         return _from_objects(values.astype(object).where(~null, None).to_numpy(), None, what)
 
 
-def _from_arrow(values: Any, what: str) -> Column:
+def _from_arrow(values: pa.Array, what: str) -> Column:
     import pyarrow as pa
     from pyarrow import types
 
@@ -217,7 +223,7 @@ def _from_arrow(values: Any, what: str) -> Column:
     if types.is_decimal(kind):
         raise InputError(f"{what} holds decimals ({kind}); cast them to float64, or to integers of the smallest unit")
 
-    def plain(numbers: Any, fill: Any) -> Array:
+    def plain(numbers: pa.Array, fill: bool | float) -> Array:
         array: Array = (numbers.fill_null(fill) if numbers.null_count else numbers).to_numpy(zero_copy_only=False)
         return array
 
@@ -235,7 +241,7 @@ def _from_arrow(values: Any, what: str) -> Column:
         ticks = plain(values.cast(wide).cast(pa.int64()), 0)
         unit = 86_400 * 10**9 if types.is_date32(kind) else _UNITS["ms" if types.is_date64(kind) else kind.unit]
 
-        def as_time(answers: Array) -> Any:
+        def as_time(answers: Array) -> pa.Array:
             narrow = pa.int64() if wide is kind else pa.int32()
             return pa.array(answers.astype(np.int64)).cast(narrow, safe=False).cast(kind)
 

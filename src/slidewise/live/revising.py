@@ -238,7 +238,7 @@ class Revising(Live):
             answers = {id(kept): kept.answers for kept in self._restated}
             answers |= {id(kept): values for change in changes for kept, values in change.answers.items()}
             rows = [{**kept.row, **self._named(answers[id(kept)])} for kept in given]
-            result = frame.like(as_table(self, incoming, rows))
+            result = frame.from_arrow(as_table(self, incoming, rows))
         except BaseException as error:
             error.add_note("no row of the batch was taken in")
             for change in changes:

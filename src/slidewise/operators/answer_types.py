@@ -1,31 +1,41 @@
-"""The declared type of an operator's answers: reading it, and whether an answer fits."""
+"""The Arrow type that an operator declares for its answers: reading it, and whether an answer fits it."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.errors import OperatorFailedError, SlidewiseError
+from slidewise.operators.types import Answer
 from slidewise.operators.values.hashing import plain
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def declared_type(given: Any, name: str) -> Any:
+    from slidewise.operators.operator import Operator
+
+
+def declared_type(answers: str | pa.DataType, name: str) -> pa.DataType:
     """An Arrow type, or the type of this name; refuses what no column of answers can have."""
     import pyarrow as pa
 
     example = "such as 'int64', 'string' or pa.struct([('low', pa.float64()), ('high', pa.float64())])"
-    if isinstance(given, str):
+    if isinstance(answers, str):
         try:
-            given = pa.type_for_alias(given)
+            answers = pa.type_for_alias(answers)
         except ValueError as error:
-            raise SlidewiseError(f"operator {name!r}: answers= is {given!r}, no type of Arrow's, {example}") from error
-    if not isinstance(given, pa.DataType):
-        raise SlidewiseError(f"operator {name!r}: answers= is a type of Arrow's or its name, {example}, not {given!r}")
-    _check_known(given, name)
-    return given
+            raise SlidewiseError(
+                f"operator {name!r}: answers= is {answers!r}, no type of Arrow's, {example}"
+            ) from error
+    if not isinstance(answers, pa.DataType):
+        raise SlidewiseError(
+            f"operator {name!r}: answers= is a type of Arrow's or its name, {example}, not {answers!r}"
+        )
+    _check_known(answers, name)
+    return answers
 
 
-def _check_known(kind: Any, name: str) -> None:
+def _check_known(kind: pa.DataType, name: str) -> None:
     from pyarrow import types
 
     if types.is_struct(kind):
@@ -42,10 +52,10 @@ def _check_known(kind: Any, name: str) -> None:
         )
 
 
-def _family(kind: Any) -> str | None:
+def _family(kind: pa.DataType) -> str | None:
     from pyarrow import types
 
-    tests = {
+    predicates = {
         "bool": (types.is_boolean,),
         "int": (types.is_integer,),
         "float": (types.is_float32, types.is_float64),
@@ -56,10 +66,10 @@ def _family(kind: Any) -> str | None:
         "time": (types.is_time,),
         "duration": (types.is_duration,),
     }
-    return next((family for family, some in tests.items() if any(test(kind) for test in some)), None)
+    return next((family for family, tests in predicates.items() if any(test(kind) for test in tests)), None)
 
 
-def fits(value: Any, kind: Any) -> bool:
+def fits(value: Answer, kind: pa.DataType) -> bool:
     """Whether an answer is a value of a declared type: none is cut or rounded, but floats are where it is float32.
 
     >>> import pyarrow as pa
@@ -83,10 +93,10 @@ def fits(value: Any, kind: Any) -> bool:
         )
     if types.is_list(kind) or types.is_large_list(kind):
         return isinstance(value, list | tuple) and all(fits(item, kind.value_type) for item in value)
-    return _is_one(value, kind, _family(kind) or "")
+    return _is_scalar(value, kind, _family(kind) or "")
 
 
-def _is_one(value: Any, kind: Any, family: str) -> bool:
+def _is_scalar(value: Answer, kind: pa.DataType, family: str) -> bool:
     if family == "int":
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value or int_of(value) != value:
             return False
@@ -109,7 +119,7 @@ def int_of(value: float) -> int:
     return int(value) if value - value == 0 else 0
 
 
-def misfit(name: str, value: Any, kind: Any, column: str | None) -> OperatorFailedError:
+def misfit(name: str, value: object, kind: pa.DataType, column: str | None) -> OperatorFailedError:
     """The error for an answer that does not fit; `column` is the aggregate's name, where it is not said elsewhere."""
     shown = repr(value)
     shown = shown if len(shown) <= 200 else f"{shown[:180]}..."
@@ -120,7 +130,7 @@ def misfit(name: str, value: Any, kind: Any, column: str | None) -> OperatorFail
     )
 
 
-def check_answer(op: Any, answer: Any, column: str) -> None:
+def check_answer(op: Operator, answer: Answer, column: str) -> None:
     """Refuse an operator's answer that does not fit the type that it declares."""
     if op.answers is not None and not fits(answer, op.answers):
         raise misfit(op.name, answer, op.answers, column)

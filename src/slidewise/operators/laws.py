@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from slidewise.errors import LawError, SlidewiseError
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import State
 from slidewise.operators.values.equality import same, shown
 
 _LONGEST_WORD = 3
@@ -18,16 +19,16 @@ _MOST_IN_PAIRS = 64
 _MOST_IN_TRIPLES = 10
 
 
-class _State(NamedTuple):
-    """A state, with the samples that it was made of: the identity is made of none."""
+class _SampleState(NamedTuple):
+    """A state, with the rows that it was made of: the identity is made of none."""
 
     made_of: tuple[Any, ...]
-    value: Any
+    value: State
 
     def __str__(self) -> str:
         if not self.made_of:
             return f"identity = {shown(self.value)}"
-        lifted = ", ".join(f"lift({_written(sample)})" for sample in self.made_of)
+        lifted = ", ".join(f"lift({_text(sample)})" for sample in self.made_of)
         return f"{lifted if len(self.made_of) == 1 else f'combine of {lifted}'} = {shown(self.value)}"
 
 
@@ -59,7 +60,7 @@ def check_laws(operator: Operator, samples: Iterable[Any], *, tolerance: float =
     check = _Laws(operator, tolerance)
     check.lower_of_identity()
     states = check.states(rows)
-    with_identity = [_State((), operator.identity), *states]
+    with_identity = [_SampleState((), operator.identity), *states]
     for a in with_identity:
         check.identity(a)
     check.lower_leaves_state(with_identity)
@@ -74,10 +75,10 @@ class _Laws:
         self.operator = operator
         self.tolerance = tolerance
 
-    def states(self, rows: list[tuple[Any, ...]]) -> list[_State]:
+    def states(self, rows: list[tuple[Any, ...]]) -> list[_SampleState]:
         """The lifted samples, and products of them, since a law may hold for single rows only."""
         op = self.operator
-        states = [_State((row,), self.call("lift", op.lift, *row)) for row in rows]
+        states = [_SampleState((row,), self.call("lift", op.lift, *row)) for row in rows]
         for length in range(2, _LONGEST_WORD + 1):
             for word in product(states[: min(len(rows), _SAMPLES_IN_WORDS)], repeat=length):
                 if len(states) >= len(rows) + _MOST_WORDS:
@@ -85,7 +86,7 @@ class _Laws:
                 value = word[0].value
                 for state in word[1:]:
                     value = self.combine(value, state.value)
-                states.append(_State(tuple(state.made_of[0] for state in word), value))
+                states.append(_SampleState(tuple(state.made_of[0] for state in word), value))
         return states
 
     def lower_of_identity(self) -> None:
@@ -96,19 +97,19 @@ class _Laws:
                 "does not define lower(identity)", f"it raises {error!r}; an empty window needs an answer, such as None"
             ) from error
 
-    def lower_leaves_state(self, states: list[_State]) -> None:
+    def lower_leaves_state(self, states: list[_SampleState]) -> None:
         for state in states:
             self.call("lower", self.operator.lower, state.value)
 
-    def identity(self, a: _State) -> None:
-        one = self.operator.identity
-        for text, found in (
-            ("combine(identity, a)", self.combine(one, a.value)),
-            ("combine(a, identity)", self.combine(a.value, one)),
+    def identity(self, a: _SampleState) -> None:
+        identity = self.operator.identity
+        for text, result in (
+            ("combine(identity, a)", self.combine(identity, a.value)),
+            ("combine(a, identity)", self.combine(a.value, identity)),
         ):
-            self.equal("has no identity", text, found, a.value, a=a, identity=_State((), one))
+            self.equal("has no identity", text, result, a.value, a=a, identity=_SampleState((), identity))
 
-    def pair(self, a: _State, b: _State) -> None:
+    def pair(self, a: _SampleState, b: _SampleState) -> None:
         op = self.operator
         ab = self.combine(a.value, b.value)
         if op.commutative:
@@ -118,10 +119,10 @@ class _Laws:
             raise self.broken("is not selective", f"combine(a, b) is {shown(ab)}, neither a nor b", a=a, b=b)
         exact = op.invertible_if or (lambda _state: True)
         if op.inverse is not None and exact(a.value) and exact(b.value):
-            found = self.call("inverse", op.inverse, ab, a.value)
-            self.equal("has no exact inverse", "inverse(combine(a, b), a)", found, b.value, a=a, b=b)
+            rest = self.call("inverse", op.inverse, ab, a.value)
+            self.equal("has no exact inverse", "inverse(combine(a, b), a)", rest, b.value, a=a, b=b)
 
-    def associativity(self, a: _State, b: _State, c: _State) -> None:
+    def associativity(self, a: _SampleState, b: _SampleState, c: _SampleState) -> None:
         combine = self.operator.combine
         first = combine(combine(a.value, b.value), c.value)
         last = combine(a.value, combine(b.value, c.value))
@@ -136,10 +137,10 @@ class _Laws:
             c=c,
         )
 
-    def combine(self, a: Any, b: Any) -> Any:
+    def combine(self, a: State, b: State) -> State:
         return self.call("combine", self.operator.combine, a, b)
 
-    def call(self, role: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, role: str, function: Callable[..., Any], *arguments: object) -> Any:
         """Call one of the operator's functions, and make sure that it leaves its arguments alone."""
         before = _copy(arguments)
         try:
@@ -147,10 +148,10 @@ class _Laws:
         except SlidewiseError:
             raise
         except Exception as error:
-            given = ", ".join(map(shown, arguments))
+            arguments_text = ", ".join(map(shown, arguments))
             raise self.broken(
                 f"cannot be computed: {role} raises",
-                f"{role}({given}) raises {error!r}; it must take every state, and the identity",
+                f"{role}({arguments_text}) raises {error!r}; it must take every state, and the identity",
             ) from error
         for old, new in zip(before, arguments, strict=True):
             if not same(old, new):
@@ -160,18 +161,20 @@ class _Laws:
                 )
         return result
 
-    def same(self, a: Any, b: Any) -> bool:
+    def same(self, a: State, b: State) -> bool:
         return same(a, b, self.tolerance)
 
-    def equal(self, law: str, text: str, found: Any, expected: Any, but: str = "should be", **states: _State) -> None:
-        if not self.same(found, expected):
+    def equal(
+        self, law: str, text: str, result: State, expected: State, but: str = "should be", **states: _SampleState
+    ) -> None:
+        if not self.same(result, expected):
             joint = f"and {but}" if but == "should be" else f"but {but}"
             hint = ""
-            if not self.tolerance and same(found, expected, 1e-9):
+            if not self.tolerance and same(result, expected, 1e-9):
                 hint = "\n  They differ by rounding; pass tolerance=1e-12 if that is good enough for you."
-            raise self.broken(law, f"{text} is {shown(found)} {joint} {shown(expected)}", hint, **states)
+            raise self.broken(law, f"{text} is {shown(result)} {joint} {shown(expected)}", hint, **states)
 
-    def broken(self, law: str, what: str, hint: str = "", **states: _State) -> LawError:
+    def broken(self, law: str, what: str, hint: str = "", **states: _SampleState) -> LawError:
         where = "".join(f"\n  {state if name == 'identity' else f'{name} = {state}'}" for name, state in states.items())
         return LawError(f"{self.operator.name!r} {law}: {what}{where}{hint}")
 
@@ -192,7 +195,7 @@ def _rows(operator: Operator, samples: Iterable[Any]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda row: (len(repr(row)), repr(row)))
 
 
-def _some(states: list[_State], most: int) -> list[_State]:
+def _some(states: list[_SampleState], most: int) -> list[_SampleState]:
     """At most that many of the states: the simplest half, and the rest spread over the others."""
     if len(states) <= most:
         return states
@@ -212,16 +215,16 @@ def _copy(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return copied if same(copied, arguments) else arguments
 
 
-def _is_frozen(value: Any) -> bool:
+def _is_frozen(value: object) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_frozen, value))
     return value is None or isinstance(value, (int, float, str, bytes, bool, frozenset))
 
 
-def _by_size(states: list[_State], count: int) -> Iterator[tuple[_State, ...]]:
+def _by_size(states: list[_SampleState], count: int) -> Iterator[tuple[_SampleState, ...]]:
     """All tuples of states, those made of the fewest samples first."""
     return iter(sorted(product(states, repeat=count), key=lambda word: sum(len(state.made_of) for state in word)))
 
 
-def _written(row: tuple[Any, ...]) -> str:
+def _text(row: tuple[Any, ...]) -> str:
     return ", ".join(map(shown, row))

@@ -37,7 +37,7 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     found: dict[str, tuple[str | None, Any]] = {definition.on: (definition.on, moments)}
     found |= {name: (like[name][0] if like[name] else None, array) for name, array in answers.items()}
     in_order = {name: (one, array.take(_places(order))) for name, (one, array) in found.items()}
-    return frame.beside(definition.by, first[due.codes[order]], in_order)
+    return frame.gather(definition.by, first[due.codes[order]], in_order)
 
 
 def _places(order: Array) -> Any:

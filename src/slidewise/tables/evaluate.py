@@ -23,7 +23,7 @@ def over_table(definition: Definition, table: Any) -> Any:
             answers[name] = (aggregate.columns[0] if aggregate.columns else None, rows.answer(aggregate))
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
-    return frame.added(answers)
+    return frame.with_columns(answers)
 
 
 def longest_windows(definition: Definition, table: Any) -> dict[str, int]:

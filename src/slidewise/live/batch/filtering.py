@@ -30,7 +30,7 @@ class Sifted:
         self.rest = frame
         guard = live.aside.guard
         if live.aside.late_to is not None:  # which gets rows as dicts: what has none is refused before anything happens
-            self._table = frame.arrow()
+            self._table = frame.to_arrow()
             for name in self._table.column_names:
                 check_times_of_day(self._table.column(name), repr(name))
         if guard is not None:

@@ -56,7 +56,7 @@ def _push(incoming: Incoming) -> Any:
             answers, commit = evaluate(incoming, peers=False)
         except CannotJoinError:
             return _in_turn(incoming)
-        result = incoming.frame.added(answers)
+        result = incoming.frame.with_columns(answers)
         commit()
         return result
     live.effort = 0.0
@@ -120,7 +120,7 @@ def _in_turn(incoming: Incoming) -> Any:
             counts[code] += 1
             answers.append(values)
         spec = None
-        result = incoming.frame.added(_as_columns(incoming, answers))
+        result = incoming.frame.with_columns(_as_columns(incoming, answers))
     except BaseException as error:
         for pane in begun:
             pane.undo()

@@ -52,14 +52,14 @@ def push_waiting(live: Live, sifted: Sifted) -> Any:
     if through is not None:
         table, commit = through
         commit()
-        return frame.like(table)
+        return frame.from_arrow(table)
     for event in events:
         waiting.add(event)
     if newest is not None:
         live.release(waiting.due(newest))
     if live.callback is not None:
-        return frame.like(as_table(live, kept, live.deliver()))
-    table = frame.like(as_table(live, kept, live.ready))  # an error leaves the answers for the next call
+        return frame.from_arrow(as_table(live, kept, live.deliver()))
+    table = frame.from_arrow(as_table(live, kept, live.ready))  # an error leaves the answers for the next call
     live.deliver()
     return table
 
@@ -90,7 +90,7 @@ def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, 
 
 def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
     keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
-    rows = python_rows(incoming.frame.arrow())
+    rows = python_rows(incoming.frame.to_arrow())
     number = waiting.number
     try:
         return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
@@ -111,7 +111,7 @@ def python_rows(table: Any) -> list[dict[str, Any]]:
 def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
     import pyarrow as pa
 
-    table = joined_rows(waiting, incoming.frame.arrow())
+    table = joined_rows(waiting, incoming.frame.to_arrow())
     if len(waiting):
         incoming = Incoming(live, frame_of(table))
     if incoming.times.dtype == object:
@@ -123,7 +123,7 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
     order = _order(live, Incoming(live, frame_of(table)))
     batch = Incoming(live, frame_of(table.take(order)))
     answers, commit = evaluate(batch, peers=True)
-    result = batch.frame.added(answers)
+    result = batch.frame.with_columns(answers)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     times = batch.times[place] if batch.count else np.zeros(0)
@@ -170,7 +170,7 @@ def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
     """Answered events as a table of the batch's columns, and the aggregates behind them."""
     import pyarrow as pa
 
-    schema = incoming.frame.arrow().schema
+    schema = incoming.frame.to_arrow().schema
     names = dict.fromkeys(
         [*schema.names, *(name for row in rows for name in row if name not in live.definition.columns)]
     )

@@ -79,7 +79,7 @@ def _in_turn(live: BeatLive, incoming: Incoming) -> Any:
     counts, clock = (live.events, live.answers), live.clock
     kinds = clock.kind, clock.fractions
     try:
-        found = [row for event in python_rows(incoming.frame.arrow()) for row in live._push(event)]
+        found = [row for event in python_rows(incoming.frame.to_arrow()) for row in live._push(event)]
         return _as_table(live, incoming, found)
     except BaseException as error:
         error.add_note("no row of the batch was taken in")
@@ -142,7 +142,7 @@ def _as_table(live: BeatLive, incoming: Incoming, rows: list[dict[str, Any]]) ->
         array = as_arrays(spec, types, [[row[one.name]] for row in rows])[0]
         found[one.name] = spec.columns[0] if spec.columns else None, array
     names = (*definition.by, str(definition.on), *definition.columns)
-    return incoming.frame.beside((), np.zeros(len(rows), np.int64), {name: found[name] for name in names})
+    return incoming.frame.gather((), np.zeros(len(rows), np.int64), {name: found[name] for name in names})
 
 
 def _through_kernels(live: BeatLive, incoming: Incoming) -> Any:
@@ -204,7 +204,7 @@ def _result(live: BeatLive, incoming: Incoming, due: DueBeats, answers: dict[str
         found[one.name] = columns[0] if columns else None, answers[one.name]
     names = (on, *live.definition.columns)
     in_order = {name: (found[name][0], found[name][1].take(pa.array(order))) for name in names}
-    return incoming.frame.beside(live.definition.by, _first_rows(incoming)[due.codes[order]], in_order)
+    return incoming.frame.gather(live.definition.by, _first_rows(incoming)[due.codes[order]], in_order)
 
 
 def as_moments(live: BeatLive, incoming: Incoming, times: Array) -> dict[str, tuple[str | None, Any]]:

@@ -37,7 +37,7 @@ def through_kernels(live: BeatLive, waiting: Waiting, incoming: Incoming, newest
     assert beats is not None
     if live.ready:
         raise CannotJoinError
-    table = joined_rows(waiting, incoming.frame.arrow())
+    table = joined_rows(waiting, incoming.frame.to_arrow())
     whole = Incoming(live, frame_of(table))
     names = {name for part in live.parts for name in part.columns}
     if whole.times.dtype == object or any(whole.column(name).unit is not None for name in names):
@@ -63,7 +63,7 @@ def through_kernels(live: BeatLive, waiting: Waiting, incoming: Incoming, newest
     for name, array in slices.answers(live.kept, beats, due.taken(by_key), given).items():
         columns = live.definition.columns[name].columns
         found[name] = columns[0] if columns else None, array.take(pa.array(back))
-    result = incoming.frame.beside((), np.zeros(len(due), np.int64), _keys(live, incoming, keys, due.codes) | found)
+    result = incoming.frame.gather((), np.zeros(len(due), np.int64), _keys(live, incoming, keys, due.codes) | found)
     kept = slices.taken(slices.needed(beats, until))
 
     def commit() -> None:

@@ -1,4 +1,4 @@
-"""When two states or answers are the same."""
+"""Equality of states and answers, exact or within a tolerance, and how a value is shown in an error."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from slidewise.operators.types import State
+
+if TYPE_CHECKING:
+    from slidewise.arrays import Array
 
 
-def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+def same(a: State, b: State, tolerance: float = 0.0) -> bool:
     """Whether two values are equal, NaN being equal to itself, also inside tuples, lists, dicts and arrays.
 
     `tolerance` is relative, with the same absolute slack near zero.
@@ -41,7 +46,7 @@ def _near(a: Any, b: Any, tolerance: float) -> bool:
         return False
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value for an error message: its repr, cut short where it is long.
 
     >>> shown(3), shown(1 << 100_000)
@@ -56,5 +61,5 @@ def shown(value: Any) -> str:
     return text if len(text) <= 400 else f"{text[:380]}... ({len(text)} characters)"
 
 
-def _same_array(a: Any, b: Any, tolerance: float) -> bool:
+def _same_array(a: Array, b: Array, tolerance: float) -> bool:
     return bool(a.shape == b.shape) and all(same(x, y, tolerance) for x, y in zip(a.flat, b.flat, strict=True))

@@ -13,9 +13,9 @@ import struct
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Any
 
 from slidewise.errors import InputError
+from slidewise.operators.types import Value
 
 MASK = 0xFFFFFFFFFFFFFFFF
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, made odd
@@ -32,7 +32,7 @@ _DOUBLE = struct.Struct("<d")
 _WORD = struct.Struct("<Q")
 
 
-def hash64(value: Any, seed: int = 0) -> int:
+def hash64(value: Value, seed: int = 0) -> int:
     """The 64-bit hash of a value; other seeds give independent hashes.
 
     Bools are ints. Floats have one zero and one NaN. Dates count days since 1970; datetimes and timedeltas count
@@ -73,7 +73,7 @@ def hash64(value: Any, seed: int = 0) -> int:
     return hash64(item, seed)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Value) -> Value:
     """A NumPy scalar as the Python value that it stands for; any other value as it is."""
     if getattr(value, "ndim", None) != 0 or not hasattr(value, "item"):
         return value
@@ -84,7 +84,7 @@ def plain(value: Any) -> Any:
     return item
 
 
-def is_finer(value: Any) -> bool:
+def is_finer(value: Value) -> bool:
     """Whether a value is one of NumPy's times and has more digits than Python's, which end at microseconds."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     return kind in ("m", "M") and isinstance(value.item(), int) and bool(value.astype(f"{kind}8[us]") != value)

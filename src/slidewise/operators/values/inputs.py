@@ -1,15 +1,16 @@
-"""Reading numbers and truth values from what users insert."""
+"""Numbers and truth values, checked as users insert them."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from slidewise.errors import InputError
+from slidewise.operators.types import Value
 from slidewise.operators.values.hashing import plain
 
 
-def number(x: Any, operator: str) -> int | float:
+def number(x: Value, operator: str) -> int | float:
     """An int or a float, or an error that says what to do.
 
     >>> number("a", "sum")
@@ -29,7 +30,7 @@ def number(x: Any, operator: str) -> int | float:
     _refuse(x, operator, "numbers")
 
 
-def truth(x: Any, operator: str) -> bool:
+def truth(x: Value, operator: str) -> bool:
     """True or False, or an error that says what to do."""
     value = plain(x)
     if not isinstance(value, bool):
@@ -37,7 +38,7 @@ def truth(x: Any, operator: str) -> bool:
     return value
 
 
-def _refuse(x: Any, operator: str, takes: str) -> NoReturn:
+def _refuse(x: Value, operator: str, takes: str) -> NoReturn:
     remedy = (
         "; convert decimals to float, or to an integer number of the smallest unit" if isinstance(x, Decimal) else ""
     )

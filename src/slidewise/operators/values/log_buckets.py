@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from itertools import pairwise
-from typing import Any
 
 from slidewise.errors import SlidewiseError
+from slidewise.operators.types import Value
 from slidewise.operators.values import state_checks as layouts
 from slidewise.operators.values.hashing import plain
 from slidewise.operators.values.inputs import number
@@ -22,10 +22,10 @@ INFINITE = 1 << 61  # the bucket of infinity
 NAN = 1 << 62
 _LEAST = 1073  # the smallest float has the exponent -1073
 
-State = tuple[tuple[int, int], ...]  # buckets in use, in order, each with its count
+Buckets = tuple[tuple[int, int], ...]  # buckets in use, in order, each with its count
 
 
-def parts_of(share: Any) -> int:
+def parts_of(share: object) -> int:
     """Into how many parts to cut a power of two, so that half a part is at most this share of a value in it."""
     value = plain(share)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-5 <= value <= 0.5:
@@ -46,19 +46,19 @@ def bucket(x: float, parts: int) -> int:
     if math.isinf(x):
         return INFINITE if x > 0 else -INFINITE
     fraction, exponent = math.frexp(abs(x))
-    found = (exponent + _LEAST) * parts + int((fraction * 2 - 1) * parts) + 1
-    return found if x > 0 else -found
+    place = (exponent + _LEAST) * parts + int((fraction * 2 - 1) * parts) + 1
+    return place if x > 0 else -place
 
 
-def middle(number_: int, parts: int) -> float:
+def middle(place: int, parts: int) -> float:
     """The middle of a bucket.
 
     >>> middle(bucket(1000.0, 50), 50)
     998.4
     """
-    if number_ == 0:
+    if place == 0:
         return 0.0
-    size = abs(number_)
+    size = abs(place)
     if size == INFINITE:
         value = math.inf
     elif size == NAN:
@@ -66,15 +66,15 @@ def middle(number_: int, parts: int) -> float:
     else:
         octave = (size - 1) // parts
         value = math.ldexp((1 + (size - 1 - octave * parts + 0.5) / parts) / 2, octave - _LEAST)
-    return value if number_ > 0 else -value
+    return value if place > 0 else -value
 
 
-def lift(parts: int, x: Any) -> State:
+def lift(parts: int, x: Value) -> Buckets:
     """One count."""
     return ((bucket(float(number(x, "quantile")), parts), 1),)
 
 
-def combine(a: State, b: State) -> State:
+def combine(a: Buckets, b: Buckets) -> Buckets:
     """Counts added."""
     if len(a) < len(b):
         a, b = b, a
@@ -86,14 +86,14 @@ def combine(a: State, b: State) -> State:
     return tuple(sorted(counts.items()))
 
 
-def inverse(total: State, oldest: State) -> State:
+def inverse(total: Buckets, oldest: Buckets) -> Buckets:
     """Counts taken off again."""
     for at, count in oldest:
         total = _changed(total, at, -count)
     return total
 
 
-def _changed(state: State, at: int, by: int) -> State:
+def _changed(state: Buckets, at: int, by: int) -> Buckets:
     i = bisect_left(state, (at,))
     if i == len(state) or state[i][0] != at:
         return (*state[:i], (at, by), *state[i:])
@@ -101,7 +101,7 @@ def _changed(state: State, at: int, by: int) -> State:
     return (*state[:i], (at, count), *state[i + 1 :]) if count else (*state[:i], *state[i + 1 :])
 
 
-def is_state(parts: int, value: Any) -> bool:
+def is_state(parts: int, value: object) -> bool:
     """Whether a value that was stored is counts of buckets, in order."""
     if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
         return False
@@ -113,7 +113,7 @@ def is_state(parts: int, value: Any) -> bool:
     return sound and all(a[0] < b[0] for a, b in pairwise(value))
 
 
-def lower(q: float, parts: int, state: State) -> float | None:
+def lower(q: float, parts: int, state: Buckets) -> float | None:
     """The middle of the bucket in which the value of rank (n - 1) q, rounded down, lies."""
     if not state:
         return None

@@ -1,4 +1,4 @@
-"""Values in their order, as a state: a balanced tree that is never changed, only made anew along one path."""
+"""A sorted multiset as a state: a balanced tree that is never changed, only made anew along one path."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-# A node is its size, its value, and the trees of the values before and after it; None is the empty tree.
-Node = tuple[int, Any, Any, Any]
+from slidewise.operators.types import Value
+
+# Its size, its value, and the trees of the values before and after it; None is the empty tree.
+Tree = tuple[int, Value, Any, Any]
 
 
 class Ordered:
-    """A multiset in order: two are joined at the cost of the smaller one, times the depth of the larger.
+    """A sorted multiset: two are joined at the cost of the smaller one, times the depth of the larger.
 
     NaN has no place in an order, so it is only counted.
 
@@ -22,12 +24,12 @@ class Ordered:
 
     __slots__ = ("_root", "nans")
 
-    def __init__(self, root: Node | None, nans: int) -> None:
+    def __init__(self, root: Tree | None, nans: int) -> None:
         self._root = root
         self.nans = nans
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> Ordered:
+    def of(cls, values: Iterable[Value]) -> Ordered:
         values = list(values)
         rest = sorted(value for value in values if value == value)
         return cls(_built(rest, 0, len(rest)), len(values) - len(rest))
@@ -44,7 +46,7 @@ class Ordered:
         values = sorted([*_walk(self._root), *_walk(other._root)])
         return Ordered(_built(values, 0, len(values)), nans)
 
-    def __getitem__(self, rank: int) -> Any:
+    def __getitem__(self, rank: int) -> Value:
         """The value of this rank, from 0 on, among those that are not NaN. O(log n)."""
         node: Any = self._root
         while True:
@@ -60,7 +62,7 @@ class Ordered:
     def __len__(self) -> int:
         return _size(self._root) + self.nans
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         """Values from the least on, NaN last."""
         yield from _walk(self._root)
         for _ in range(self.nans):
@@ -80,12 +82,12 @@ class Ordered:
         return f"Ordered({list(self)!r})"
 
 
-def _size(node: Node | None) -> int:
+def _size(node: Tree | None) -> int:
     return 0 if node is None else node[0]
 
 
-def _walk(node: Node | None) -> Iterator[Any]:
-    path: list[Node] = []
+def _walk(node: Tree | None) -> Iterator[Value]:
+    path: list[Tree] = []
     while path or node is not None:
         while node is not None:
             path.append(node)
@@ -95,7 +97,7 @@ def _walk(node: Node | None) -> Iterator[Any]:
         node = node[3]
 
 
-def _built(values: list[Any], start: int, stop: int) -> Node | None:
+def _built(values: list[Value], start: int, stop: int) -> Tree | None:
     """A tree of sorted values, as flat as can be."""
     if start == stop:
         return None
@@ -103,7 +105,7 @@ def _built(values: list[Any], start: int, stop: int) -> Node | None:
     return stop - start, values[middle], _built(values, start, middle), _built(values, middle + 1, stop)
 
 
-def _inserted(node: Node | None, value: Any) -> Node:
+def _inserted(node: Tree | None, value: Value) -> Tree:
     if node is None:
         return 1, value, None, None
     _, middle, left, right = node
@@ -112,7 +114,7 @@ def _inserted(node: Node | None, value: Any) -> Node:
     return _balanced(middle, left, _inserted(right, value))
 
 
-def _balanced(value: Any, left: Node | None, right: Node | None) -> Node:
+def _balanced(value: Value, left: Tree | None, right: Tree | None) -> Tree:
     """A node whose sides are of about the same size: neither more than three times the other (Adams 1993)."""
     a, b = _size(left), _size(right)
     if a + b > 1 and b > 3 * a:
@@ -132,5 +134,5 @@ def _balanced(value: Any, left: Node | None, right: Node | None) -> Node:
     return a + b + 1, value, left, right
 
 
-def _node(value: Any, left: Node | None, right: Node | None) -> Node:
+def _node(value: Value, left: Tree | None, right: Tree | None) -> Tree:
     return _size(left) + _size(right) + 1, value, left, right

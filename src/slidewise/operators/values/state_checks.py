@@ -1,40 +1,39 @@
-"""Layouts of states, as tests of a value that was stored: whether it is what an operator has as its state."""
+"""Predicates for deserialised states: whether a value has the layout that an operator's state has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-IsState = Callable[[Any], bool]
+IsState = Callable[[object], bool]
 
 
-def whole(value: Any) -> bool:
+def whole(value: object) -> bool:
     """An integer, of any size."""
     return type(value) is int
 
 
-def count(value: Any) -> bool:
+def count(value: object) -> bool:
     """A number of rows."""
     return type(value) is int and 0 <= value < 2**63
 
 
-def exponent(value: Any) -> bool:
+def exponent(value: object) -> bool:
     return type(value) is int and -(2**62) < value < 2**62
 
 
-def real(value: Any) -> bool:
+def real(value: object) -> bool:
     return type(value) is float
 
 
-def number(value: Any) -> bool:
+def number(value: object) -> bool:
     return type(value) is int or type(value) is float
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     return type(value) is bool
 
 
-def anything(value: Any) -> bool:
+def anything(value: object) -> bool:
     """A value of a row, which may be of any kind but null."""
     return value is not None
 
@@ -46,7 +45,7 @@ def fields(*layouts: IsState) -> IsState:
     (True, False, False)
     """
 
-    def is_state(value: Any) -> bool:
+    def is_state(value: object) -> bool:
         if not isinstance(value, tuple) or len(value) != len(layouts):
             return False
         for layout, part in zip(layouts, value, strict=True):  # noqa: SIM110 (it would take twice as long)
@@ -65,8 +64,9 @@ def or_none(layout: IsState) -> IsState:
 double_double = fields(real, real)
 
 
-def either(one: IsState, other: IsState) -> IsState:
-    return lambda value: one(value) or other(value)
+def either(first: IsState, second: IsState) -> IsState:
+    """One of two layouts."""
+    return lambda value: first(value) or second(value)
 
 
 def bits(most: int) -> IsState:
