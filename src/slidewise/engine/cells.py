@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.sliding import bounds_of, columns_of, joined_places
+from slidewise.engine.sliding import bounds_of, joined_places
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.partials import Partials, partials
 from slidewise.operators.operator import Operator
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Cells:
@@ -47,37 +52,53 @@ class Cells:
         return Cells(self.places[which], [part.taken(which) for part in self.parts])
 
 
-class CellBatch:
-    """One spec with a grain over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
+class StoredCells(NamedTuple):
+    """Cells that are stored from earlier batches: how many each key has, and all of them, key by key."""
 
-    `counts` says how many cells of each key are there already, and `old` are these, key by key. With `peers`, rows of
-    equal place see one another. `silent` rows of the batch are seen and not answered.
+    counts: Array
+    cells: Cells | None
+
+    @classmethod
+    def of_first(cls, cells: Cells | None, keys: int) -> StoredCells:
+        """The cells of the first of so many keys; the others have none."""
+        counts = np.zeros(keys, np.int64)
+        counts[0] = 0 if cells is None else len(cells)
+        return cls(counts, cells if counts[0] else None)
+
+
+class CellBatch:
+    """One spec with a grain over the cells stored and the rows of a batch.
+
+    With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and not answered.
     """
+
+    stored = StoredCells
 
     def __init__(
         self,
-        batch: Any,
+        batch: Batch,
         spec: WindowSpec,
         places: Array,
-        counts: Array,
-        old: Cells | None,
+        before: StoredCells,
         peers: bool,
         silent: Array | None = None,
     ) -> None:
         self._spec = spec
+        counts, old = before
         self._columns, valid = columns_of(batch, spec)
         self._types = [batch.kind_of(name) for name in spec.columns]
-        keys = max(len(counts), 1)
-        before = int(counts.sum())
-        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
+        self._keys = len(counts)
+        keys = max(self._keys, 1)
+        had = int(counts.sum())
+        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if had else batch.codes
         self._grouped = Grouped(codes, keys)
-        self._back = Grouped(batch.codes, keys) if before else self._grouped
+        self._back = Grouped(batch.codes, keys) if had else self._grouped
         self._spots = self._grouped.bring(joined_places(None if old is None else old.places, places))
         self.starts, self._ends = bounds_of(spec, self._spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
-            silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
+            silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
             self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
-        self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
+        self._new = self._grouped.bring(np.arange(len(codes)) >= had) if had else slice(None)
         self._parts = [self._partials(one.operator, valid, old) for one in spec.members]
 
     def _partials(self, op: Operator, valid: Array | None, old: Cells | None) -> Partials:
@@ -92,7 +113,7 @@ class CellBatch:
         bring = self._grouped.bring
         return replace(found, fields=[bring(field) for field in found.fields], counts=bring(found.counts))
 
-    def arrays(self) -> list[Any]:
+    def arrays(self) -> list[pa.Array]:
         """The answers of each member as an Arrow array, in the batch's order."""
         starts, ends = self.starts[self._new], self._ends[self._new]
         arrays = []
@@ -102,7 +123,17 @@ class CellBatch:
             arrays.append(typed(one.operator, given, self._types, answers, one.name))
         return arrays
 
-    def kept(self, waits: bool, last_only: bool = False) -> tuple[Array, Cells]:
+    def kept(self) -> Iterator[Cells]:
+        """For each key the cells that later windows may hold; what may still have rows of equal place waits."""
+        stops, cells = self.cells_after(waits=self._spec.is_open)
+        # Copies: no key holds others' cells.
+        return (cells.taken(np.arange(first, stop)) for first, stop in pairwise(stops[: self._keys + 1].tolist()))
+
+    def kept_of_last(self) -> Cells:
+        """The same for the last key only, of which all rows to come are later."""
+        return self.cells_after(waits=False, last_only=True)[1]
+
+    def cells_after(self, waits: bool, last_only: bool = False) -> tuple[Array, Cells]:
         """The cells that later windows may hold: where each key's begin and end, and all of them.
 
         Rows of a key's newest place wait in a cell of their own if `waits`, since windows that are open on the right

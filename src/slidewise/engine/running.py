@@ -1,39 +1,154 @@
-"""A batch under aggregates of everything so far: one pass per operator, from the states of all keys to their next."""
+"""Running aggregates over a batch: one compiled pass per operator from the states of all keys to their next, or row by
+row where an operator does not compile."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.series import Column
+from slidewise.engine.answers import as_arrays, check_inputs, typed
+from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.evaluate import as_numbers
+from slidewise.engine.joining import as_python
+from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sorting import mark_peers
 from slidewise.engine.window_spec import Member, WindowSpec
+from slidewise.errors import SumOverflowError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.running import running
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-class RunningStates(NamedTuple):
-    """What was there before a batch: how many rows each key has had, and each member's states or Nones."""
+
+class StoredStates(NamedTuple):
+    """The states of earlier batches: each key's pane, None where it has had no rows."""
+
+    panes: list[RunningPane | None]
+
+    @classmethod
+    def of_first(cls, pane: RunningPane | None, keys: int) -> StoredStates:
+        """The states of the first of so many keys; the others have none."""
+        return cls([pane, *[None] * (keys - 1)])
+
+
+class RunningBatch:
+    """One spec over everything up to each row of a batch.
+
+    With `peers`, rows of equal place see one another, and rows come sorted by key and place. What `before` holds is
+    left as it is.
+    """
+
+    stored = StoredStates
+
+    def __init__(
+        self,
+        batch: Batch,
+        spec: WindowSpec,
+        places: Array,
+        before: StoredStates,
+        peers: bool,
+        silent: Array | None = None,
+    ) -> None:
+        assert silent is None, "a window over everything so far has no rows that are only seen"
+        self._spec = spec
+        self._panes: list[RunningPane] = []
+        self._after: _States | None = None
+        columns, valid = columns_of(batch, spec)
+        types = [batch.kind_of(name) for name in spec.columns]
+        for one in spec.members:
+            check_inputs(one.operator, spec.columns, columns, types)
+        compiled = None
+        if not spec.is_open:
+            with suppress(SumOverflowError) if peers else nullcontext():  # a sum may fit once the last peer is in
+                states = _States.of(before, len(spec.members))
+                compiled = _compiled(batch, spec, places, peers, columns, valid, states)
+        if compiled is None:
+            answers = self._row_by_row(batch, places, before, peers, columns, valid)
+            self._arrays = as_arrays(spec, types, answers)
+        else:
+            by_member, self._after = compiled
+            pairs = zip(spec.members, by_member, strict=True)
+            self._arrays = [typed(one.operator, columns, types, part, one.name) for one, part in pairs]
+
+    def arrays(self) -> list[pa.Array]:
+        """The answers of each member as an Arrow array, in the batch's order."""
+        return self._arrays
+
+    def kept(self) -> Iterator[RunningPane]:
+        """Each key's pane after the batch."""
+        if self._after is None:
+            return iter(self._panes)
+        after = self._after
+        return (after.pane(self._spec, k) for k in range(len(after.counts)))
+
+    def kept_of_last(self) -> RunningPane:
+        """The pane of the last key."""
+        return self._panes[-1] if self._after is None else self._after.pane(self._spec, -1)
+
+    def _row_by_row(
+        self,
+        batch: Batch,
+        places: Array,
+        before: StoredStates,
+        peers: bool,
+        columns: list[Column],
+        valid: Array | None,
+    ) -> list[list[Any]]:
+        """The answers of each row from panes of Python objects."""
+        panes = [RunningPane(self._spec) if pane is None else copy(pane) for pane in before.panes]
+        self._panes = panes
+        values = zip(*(as_python(column, column.data).tolist() for column in columns), strict=True)
+        counted = [True] * batch.count if valid is None else valid.tolist()
+        codes = batch.codes.tolist()
+        rows = [
+            (place, row if counts else None)
+            for place, row, counts in zip(places.tolist(), values, counted, strict=True)
+        ]
+        if not peers:
+            return [panes[k].take(*row) for k, row in zip(codes, rows, strict=True)]
+        answers: list[list[Any]] = []
+        for (k, _), group in groupby(range(len(rows)), key=lambda i: (codes[i], rows[i][0])):
+            answers += panes[k].push_peers([rows[i] for i in group])
+        return answers
+
+
+class _States(NamedTuple):
+    """How many rows each key has had, and for each member the states of all keys, None where a key has none."""
 
     counts: Array
     states: list[list[Any]]
 
+    @classmethod
+    def of(cls, stored: StoredStates, members: int) -> _States:
+        counts = np.array([0 if pane is None else pane.count for pane in stored.panes], np.int64)
+        held = [pane.states if pane is not None and pane.count else [None] * members for pane in stored.panes]
+        return cls(counts, [[states[j] for states in held] for j in range(members)])
 
-def running_pass(
-    batch: Any,
+    def pane(self, spec: WindowSpec, k: int) -> RunningPane:
+        count = int(self.counts[k])
+        return RunningPane.of(spec, count, [part[k] for part in self.states] if count else [])
+
+
+def _compiled(
+    batch: Batch,
     spec: WindowSpec,
     places: Array,
     peers: bool,
     columns: list[Column],
     valid: Array | None,
-    before: RunningStates,
-) -> tuple[list[Answers], RunningStates] | None:
-    """Each member's answers in the batch's order, and what is there after it.
+    before: _States,
+) -> tuple[list[Answers], _States] | None:
+    """Each member's answers in the batch's order, and the states after it.
 
     None where an operator cannot be compiled for these rows and states.
     """
@@ -68,7 +183,7 @@ def running_pass(
             answers = _looked_up(one, went[0], last, new > 0, codes, old)
         enough = counts >= one.least
         found.append(answers.limited(enough).moved(grouped.take_back))
-    return found, RunningStates(before.counts + gained, states)
+    return found, _States(before.counts + gained, states)
 
 
 def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:

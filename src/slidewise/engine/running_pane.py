@@ -32,6 +32,13 @@ class RunningPane:
         self.before: tuple[Any, ...] = ()
         self.gone = None
 
+    @classmethod
+    def of(cls, spec: WindowSpec, count: int, states: list[Any]) -> RunningPane:
+        """A pane that has had so many rows, and holds their states."""
+        pane = cls(spec)
+        pane.count, pane.states = count, states if count else []
+        return pane
+
     def push(self, place: Any, arguments: Row | None) -> list[Any]:
         """Take in a row and answer; `undo` takes it back until the next push."""
         self.begin()
@@ -58,9 +65,7 @@ class RunningPane:
         spec = self.spec
         if spec.is_open:
             if self.late_count and self.at < place:
-                self.states = self._joined(self.states, self.late_states)
-                self.count += self.late_count
-                self.late_states, self.late_count = [], 0
+                self.settle()
             self.at = place
         else:
             self._add(arguments)
@@ -69,6 +74,18 @@ class RunningPane:
             self.late_states = self._joined(self.late_states, self._lifted(arguments))
             self.late_count += 1
         return answers
+
+    def settle(self) -> None:
+        """Let the rows of the newest place join the others: all rows to come are later."""
+        if self.late_count:
+            self.states = self._joined(self.states, self.late_states)
+            self.count += self.late_count
+            self.late_states, self.late_count = [], 0
+
+    def freeze(self, pane: RunningPane) -> None:
+        """Hold the states of another pane."""
+        self.states, self.count = pane.states, pane.count
+        self.late_states, self.late_count, self.at = pane.late_states, pane.late_count, pane.at
 
     def _add(self, arguments: Row | None) -> None:
         if arguments is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,9 +12,9 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.columns.series import Column
 from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.evaluate import as_numbers, several_over_bounds
 from slidewise.engine.joining import CannotJoinError, alike, as_floats, as_python, joined
-from slidewise.engine.table_rows import present
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import grain_bounds
@@ -20,34 +22,51 @@ from slidewise.kernels.bounds.rows_and_times import time_bounds
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.operators.quantiles import exact_quantile
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def columns_of(batch: Any, spec: WindowSpec) -> tuple[list[Column], Array | None]:
-    """The columns that a spec reads, and which rows count; one of zeros where it reads none."""
-    columns = [batch.column(name) for name in spec.columns]
-    flag = None if spec.condition is None else batch.column(spec.condition)
-    valid = present(columns, spec.condition, flag)
-    return columns or [Column(np.zeros(batch.count, np.int64), None, lambda x: x)], valid
+
+class StoredRows(NamedTuple):
+    """Rows that are stored from earlier batches: how many each key has, and their arrays, key by key: places, and one
+    for each argument; no arrays where there are no rows."""
+
+    counts: Array
+    arrays: list[Array]
+
+    @classmethod
+    def none(cls, keys: int) -> StoredRows:
+        """No rows of so many keys."""
+        return cls(np.zeros(keys, np.int64), [])
+
+    @classmethod
+    def of_first(cls, arrays: list[Array] | None, keys: int) -> StoredRows:
+        """The rows of the first of so many keys; the others have none."""
+        rows = cls.none(keys)
+        if arrays is None or not len(arrays[0]):
+            return rows
+        rows.counts[0] = len(arrays[0])
+        return cls(rows.counts, arrays)
 
 
 class SlidingBatch:
-    """One spec over a batch: `batch` has codes, a count, `column(name)` and `kind_of(name)`.
+    """One spec over the rows stored and those of a batch.
 
-    `counts` says how many rows of each key are there already, and `old` are these rows' arrays, key by key: places, and
-    one for each argument. With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and
-    not answered.
+    With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and not answered.
     """
+
+    stored = StoredRows
 
     def __init__(
         self,
-        batch: Any,
+        batch: Batch,
         spec: WindowSpec,
         places: Array,
-        counts: Array,
-        old: list[Array],
+        before: StoredRows,
         peers: bool,
         silent: Array | None = None,
     ) -> None:
         self._spec = spec
+        counts, old = before
         columns, valid = columns_of(batch, spec)
         pairs = [alike(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
         self._old = [old for old, _ in pairs]
@@ -56,22 +75,23 @@ class SlidingBatch:
             batch.kind_of(name) if column is given else column.arrow
             for name, column, given in zip(spec.columns, self._columns, columns, strict=False)
         ]
-        keys = max(len(counts), 1)
-        before = int(counts.sum())
-        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if before else batch.codes
+        self._keys = len(counts)
+        keys = max(self._keys, 1)
+        had = int(counts.sum())
+        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if had else batch.codes
         self._grouped = Grouped(codes, keys)
-        self._back = Grouped(batch.codes, keys) if before else self._grouped
-        self.spots = self._grouped.bring(joined_places(old[0] if before else None, places))
+        self._back = Grouped(batch.codes, keys) if had else self._grouped
+        self.spots = self._grouped.bring(joined_places(old[0] if had else None, places))
         self.starts, self._ends = bounds_of(spec, self.spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
-            silent = np.concatenate([np.zeros(before, np.bool_), silent]) if before else silent
+            silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
             self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
-        self._new = self._grouped.bring(np.arange(len(codes)) >= before) if before else slice(None)
+        self._new = self._grouped.bring(np.arange(len(codes)) >= had) if had else slice(None)
         self._seen = None
         if valid is not None:
-            self._seen = self._grouped.bring(np.concatenate([np.ones(before, np.bool_), valid]) if before else valid)
+            self._seen = self._grouped.bring(np.concatenate([np.ones(had, np.bool_), valid]) if had else valid)
 
-    def arrays(self) -> list[Any]:
+    def arrays(self) -> list[pa.Array]:
         """The answers of each member as an Arrow array, in the batch's order."""
         spec, types = self._spec, self._types
         starts, ends = self.starts[self._new], self._ends[self._new]
@@ -97,9 +117,8 @@ class SlidingBatch:
             brought.append(self._grouped.bring(joined(kept, column)))
         return brought
 
-    def kept(self) -> tuple[list[int], list[Array]]:
-        """The rows that later windows may hold, from the start of each key's last window on: where each key's rows
-        begin and end, and the arrays."""
+    def kept(self) -> Iterator[list[Array]]:
+        """For each key the arrays of the rows that later windows may hold, from the start of its last window on."""
         offsets, total = self._grouped.offsets, len(self.spots)
         keep = np.zeros(total, np.bool_)
         if total:
@@ -107,7 +126,9 @@ class SlidingBatch:
             keep &= True if self._seen is None else self._seen
         stops = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[offsets].tolist()
         columns = zip(self._columns, self._brought(self._columns), strict=True)
-        return stops, [self.spots[keep], *(as_python(column, part[keep]) for column, part in columns)]
+        arrays = [self.spots[keep], *(as_python(column, part[keep]) for column, part in columns)]
+        bounds = pairwise(stops[: self._keys + 1])
+        return ([part[first:stop].copy() for part in arrays] for first, stop in bounds)
 
     def kept_of_last(self) -> list[Array]:
         """The same for the last key only."""

@@ -21,6 +21,7 @@ from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Duration, Window
 from slidewise.windows.grain import lowest
+from slidewise.windows.kind import Keeps
 
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
@@ -77,7 +78,7 @@ class WindowSpec:
     """
 
     __slots__ = (
-        *("column", "columns", "condition", "declared", "edge", "enough", "grain", "is_open", "members"),
+        *("column", "columns", "condition", "declared", "edge", "enough", "grain", "is_open", "keeps", "members"),
         *("numbered", "others", "running", "sharing", "whole", "width"),
     )
 
@@ -90,7 +91,8 @@ class WindowSpec:
         self.others: Set[str] = frozenset()  # columns that hold no numbers, so that NaN is null in them
         self.enough = 0  # rows that every member is content with
         self.sharing: Any = None  # where other windows share its structure
-        self.running = window.rows is None and window.last is None
+        self.keeps = window.keeps
+        self.running = self.keeps is Keeps.STATE
         self.numbered = window.rows is not None or not has_time
         self.is_open = window.closed in ("left", "neither")
         # A row leaves when its place is below the newest minus `whole`; in floats, minus `width`.

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 
 from slidewise.errors import WindowError, did_you_mean
 from slidewise.windows.duration import Duration
+from slidewise.windows.kind import Keeps
 
 CLOSED = ("right", "both", "left", "neither")
 
@@ -105,6 +106,13 @@ class Window:
                 raise WindowError(f"at_least={at_least} can never be met by a window of rows={rows}")
             return cls(rows=int(rows), closed=closed, at_least=at_least)
         return cls(last=length, closed=closed, at_least=at_least, grain=fine)
+
+    @property
+    def keeps(self) -> Keeps:
+        """What is kept of a key between batches."""
+        if self.grain is not None:
+            return Keeps.CELLS
+        return Keeps.STATE if self.rows is None and self.last is None else Keeps.ROWS
 
     def __repr__(self) -> str:
         if self.rows is not None:

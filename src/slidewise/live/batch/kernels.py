@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
-from slidewise.engine.answers import as_arrays, check_inputs, typed
-from slidewise.engine.cells import CellBatch, Cells
+from slidewise.engine.batch import columns_of
+from slidewise.engine.cells import Cells, StoredCells
 from slidewise.engine.evaluate import as_numbers
-from slidewise.engine.joining import CannotJoinError, arrays_of, as_python
-from slidewise.engine.running import RunningStates, running_pass
-from slidewise.engine.running_pane import RunningPane
-from slidewise.engine.sliding import SlidingBatch, columns_of
+from slidewise.engine.joining import CannotJoinError, arrays_of
+from slidewise.engine.running import StoredStates
+from slidewise.engine.sliding import StoredRows
+from slidewise.engine.window_batch import window_batch
 from slidewise.engine.window_spec import WindowSpec
-from slidewise.errors import SumOverflowError
 from slidewise.kernels.passes.partials import Partials
 from slidewise.live.batch.incoming import Incoming, there
 from slidewise.live.operator_errors import fail
 from slidewise.live.panes.cell_pane import CellPane
+from slidewise.windows.kind import Keeps
 
 Found = dict[str, tuple[str | None, Any]]
 
@@ -36,18 +34,18 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
     """
     live = incoming.live
     found: Found = {}
-    changes: list[Callable[[], None]] = []
+    states: list[Iterator[Any]] = []  # of each spec: what is kept of each key
     numbers = incoming.numbers()
     for at, spec in enumerate(live.specs):
         places = numbers if spec.numbered else incoming.times
         try:
-            go = _running if spec.running else _sliding if spec.grain is None else _celled
-            arrays, change = go(incoming, at, spec, places, peers)
+            batch = window_batch(incoming, spec, places, _BEFORE[spec.keeps](incoming, at, spec), peers)
+            arrays, kept = batch.arrays(), batch.kept()
         except CannotJoinError:
             raise
         except Exception as error:
             fail(spec, error, "no row of the batch was taken in")
-        changes.append(change)
+        states.append(kept)
         like = spec.columns[0] if spec.columns else None
         found |= {one.name: (like, array) for one, array in zip(spec.members, arrays, strict=True)}
 
@@ -59,8 +57,9 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
         newest = most.tolist()
 
     def commit() -> None:
-        for change in changes:
-            change()
+        for at, of_keys in enumerate(states):
+            for track, kept in zip(incoming.tracks, of_keys, strict=True):
+                track.panes[at].freeze(kept)
         for key, track, count, now in zip(incoming.keys, incoming.tracks, counts, newest, strict=True):
             track.count += count
             track.now = now
@@ -71,100 +70,29 @@ def evaluate(incoming: Incoming, peers: bool) -> tuple[Found, Callable[[], None]
     return {name: found[name] for name in live.definition.columns}, commit
 
 
-def _sliding(
-    incoming: Incoming, at: int, spec: WindowSpec, places: Array, peers: bool
-) -> tuple[list[Any], Callable[[], None]]:
-    """One spec over the rows already there and the batch together."""
-    counts, old = there([track.panes[at] for track in incoming.tracks])
-    slid = SlidingBatch(incoming, spec, places, np.array(counts, np.int64), old, peers)
-    arrays = slid.arrays()
-    stops, stored = slid.kept()
-
-    def change() -> None:
-        for k, track in enumerate(incoming.tracks):
-            track.panes[at].freeze([part[stops[k] : stops[k + 1]].copy() for part in stored])
-
-    return arrays, change
+def _sliding_before(incoming: Incoming, at: int, spec: WindowSpec) -> StoredRows:
+    counts, arrays = there([track.panes[at] for track in incoming.tracks])
+    return StoredRows(np.array(counts, np.int64), arrays)
 
 
-def _celled(
-    incoming: Incoming, at: int, spec: WindowSpec, places: Array, peers: bool
-) -> tuple[list[Any], Callable[[], None]]:
-    """One spec with a grain over the cells already there and the batch together."""
+def _cells_before(incoming: Incoming, at: int, spec: WindowSpec) -> StoredCells:
     columns, _ = columns_of(incoming, spec)
     if any(column.unit is not None for column in columns):  # states are times, which only single events make
         raise CannotJoinError
     ops = [one.operator for one in spec.members]
     dtypes = [tuple(str(as_numbers(op, column).data.dtype) for column in readied(op, columns)) for op in ops]
-    counts, old = cells_there([track.panes[at] for track in incoming.tracks], spec, dtypes)
-    celled = CellBatch(incoming, spec, places, counts, old, peers)
-    arrays = celled.arrays()
-    stops, kept = celled.kept(waits=spec.is_open)
-
-    def change() -> None:
-        for k, track in enumerate(incoming.tracks):
-            track.panes[at].freeze(kept.taken(np.arange(stops[k], stops[k + 1])))  # a copy: no key holds others' cells
-
-    return arrays, change
+    return StoredCells(*cells_there([track.panes[at] for track in incoming.tracks], spec, dtypes))
 
 
-def _running(
-    incoming: Incoming, at: int, spec: WindowSpec, places: Array, peers: bool
-) -> tuple[list[Any], Callable[[], None]]:
-    """One spec over everything so far: its states live on. What cannot be compiled goes in row by row."""
-    columns, valid = columns_of(incoming, spec)
-    types = [incoming.kind_of(name) for name in spec.columns]
-    for one in spec.members:
-        check_inputs(one.operator, spec.columns, columns, types)
-    compiled = None
-    if not spec.is_open:
-        with suppress(SumOverflowError) if peers else nullcontext():  # a sum may not fit before its last peer is in
-            panes_before = [track.panes[at] for track in incoming.tracks]
-            before = RunningStates(
-                np.array([pane.count for pane in panes_before], np.int64),
-                [[pane.states[j] if pane.count else None for pane in panes_before] for j in range(len(spec.members))],
-            )
-            compiled = running_pass(incoming, spec, places, peers, columns, valid, before)
-    if compiled is not None:
-        running, after = compiled
+def _states_before(incoming: Incoming, at: int, spec: WindowSpec) -> StoredStates:
+    return StoredStates([track.panes[at] for track in incoming.tracks])
 
-        def go_on() -> None:
-            for k, (track, count) in enumerate(zip(incoming.tracks, after.counts.tolist(), strict=True)):
-                pane = track.panes[at]
-                pane.count = count
-                pane.states = [part[k] for part in after.states] if count else []
 
-        arrays = [
-            typed(one.operator, columns, types, found, one.name)
-            for one, found in zip(spec.members, running, strict=True)
-        ]
-        return arrays, go_on
-    panes = []
-    for track in incoming.tracks:
-        pane, old = RunningPane(spec), track.panes[at]
-        old.begin()
-        pane.before = old.before
-        pane.undo()
-        panes.append(pane)
-    values = [as_python(column, column.data).tolist() for column in columns]
-    spots, codes = places.tolist(), incoming.codes.tolist()
-    present_rows = [True] * len(codes) if valid is None else valid.tolist()
-    rows = [
-        (spot, tuple(row) if counts else None)
-        for spot, counts, row in zip(spots, present_rows, zip(*values, strict=True), strict=True)
-    ]
-    answers: list[Any] = []
-    if peers:  # which stand together, since rows are sorted by key and time
-        for (k, _), group in groupby(range(len(rows)), key=lambda i: (codes[i], rows[i][0])):
-            answers += panes[k].push_peers([rows[i] for i in group])
-    else:
-        answers += [panes[k].take(*row) for k, row in zip(codes, rows, strict=True)]
-
-    def change() -> None:
-        for track, pane in zip(incoming.tracks, panes, strict=True):
-            track.panes[at] = pane
-
-    return as_arrays(spec, types, answers), change
+_BEFORE: dict[Keeps, Callable[[Incoming, int, WindowSpec], Any]] = {
+    Keeps.ROWS: _sliding_before,
+    Keeps.CELLS: _cells_before,
+    Keeps.STATE: _states_before,
+}
 
 
 def cells_there(panes: list[CellPane], spec: WindowSpec, dtypes: list[tuple[str, ...]]) -> tuple[Array, Cells | None]:

@@ -17,9 +17,9 @@ from slidewise.columns.series import read
 from slidewise.definition import Definition
 from slidewise.engine.cells import Cells
 from slidewise.engine.table_rows import time_column
+from slidewise.engine.window_batch import WindowBatch, stored_of_first, window_batch
 from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, OperatorFailedError
-from slidewise.spark.batch.answers import answer
 from slidewise.spark.batch.time_slices import COPY, HIDDEN, TimeSlices
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, check_keys, check_order, check_times, codes_of, named
@@ -114,7 +114,8 @@ class Carrying:
         for spec, before in zip(self._specs, old, strict=True):
             places = numbers if spec.numbered or times is None else times
             try:
-                went.append(answer(rows, spec, places, before))
+                batch = _evaluated(rows, spec, places, before)
+                went.append((batch.arrays(), batch.kept_of_last()))
             except Exception as error:
                 raise self._blamed(error, rows, spec, places, before) from error
         found: dict[str, Any] = {}
@@ -147,11 +148,20 @@ class Carrying:
         return rows.times.data
 
     def _blamed(self, error: Exception, rows: SortedRows, spec: WindowSpec, places: Array, before: Any) -> Exception:
-        found = fault(spec, lambda one, count: answer(rows.first(count), one, places[:count], before), rows.count)
+        def tried(one: WindowSpec, count: int) -> object:
+            batch = _evaluated(rows.first(count), one, places[:count], before)
+            return batch.arrays(), batch.kept_of_last()
+
+        found = fault(spec, tried, rows.count)
         if found is None:
             return error
         names, row = found
         return said(error, names, named(self._definition, rows.table, row, self._hidden))
+
+
+def _evaluated(rows: SortedRows, spec: WindowSpec, places: Array, before: Any) -> WindowBatch:
+    """A spec over sorted rows, of which the first key goes on from what was kept of it."""
+    return window_batch(rows, spec, places, stored_of_first(spec, before, rows.keys), True, rows.silent)
 
 
 def carried(carrying: Carrying, tables: Iterable[Any]) -> Iterator[Any]:

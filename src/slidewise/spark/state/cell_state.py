@@ -12,7 +12,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
-from slidewise.engine.cells import CellBatch, Cells
+from slidewise.engine.cells import CellBatch, Cells, StoredCells
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, named
@@ -73,7 +73,7 @@ class KeptCells(Kept):
         try:
             celled = self._celled(self._spec, rows, there, old)
             arrays = celled.arrays()
-            stops, cells = celled.kept(waits=False)
+            stops, cells = celled.cells_after(waits=False)
         except Exception as error:
             raise self._blamed(error, rows, there, old) from error
         kept = self._tables.table(cells)
@@ -90,7 +90,7 @@ class KeptCells(Kept):
 
     def _celled(self, spec: WindowSpec, rows: SortedRows, there: Array, old: Cells | None) -> CellBatch:
         assert rows.times is not None
-        return CellBatch(rows, spec, rows.times.data, there, old, True)
+        return CellBatch(rows, spec, rows.times.data, StoredCells(there, old), True)
 
     def _blamed(self, error: Exception, rows: SortedRows, there: Array, old: Cells | None) -> Exception:
         """The error with the column and the row that it is about."""
@@ -99,7 +99,7 @@ class KeptCells(Kept):
             part = rows.first(count)
             had = there[: part.keys]
             celled = self._celled(spec, part, had, None if old is None else old.taken(slice(0, int(had.sum()))))
-            return celled.arrays(), celled.kept(waits=False)
+            return celled.arrays(), celled.cells_after(waits=False)
 
         found = fault(self._spec, tried, rows.count)
         return error if found is None else said(error, found[0], named(self._definition, rows.table, found[1], ()))

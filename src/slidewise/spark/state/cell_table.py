@@ -12,10 +12,10 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
+from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells, fresh
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.evaluate import as_numbers
-from slidewise.engine.sliding import columns_of
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import cells as cell_numbers

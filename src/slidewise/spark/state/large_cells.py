@@ -14,8 +14,9 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells
-from slidewise.engine.sliding import bounds_of, columns_of
+from slidewise.engine.sliding import bounds_of
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.spanning import Spanning

@@ -23,9 +23,10 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.batch import columns_of
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.evaluate import as_numbers
-from slidewise.engine.sliding import SlidingBatch, bounds_of, columns_of
+from slidewise.engine.sliding import SlidingBatch, StoredRows, bounds_of
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.codegen.kernel import Answers
@@ -197,7 +198,7 @@ class LargeKey:
         places = positions if spec.numbered else rows.times.data
         if not whole:
             return self._spanned(self._groups[w], rows, places, before, self._windows[w].query())
-        slid = SlidingBatch(rows, spec, places, np.zeros(1, np.int64), [], True, silent)
+        slid = SlidingBatch(rows, spec, places, StoredRows.none(1), True, silent)
         return [array.filter(~silent) for array in slid.arrays()], int(slid.starts[-1])
 
     def _head(self, w: int, group: Windowed, tail: Any, rows: Any) -> tuple[list[Any], int, int]:

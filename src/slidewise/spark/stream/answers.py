@@ -9,14 +9,11 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
-from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.codec import Reader, Writer
-from slidewise.engine.joining import as_python
-from slidewise.engine.running import RunningStates, running_pass
+from slidewise.engine.running import RunningBatch, StoredStates
 from slidewise.engine.running_pane import RunningPane
-from slidewise.engine.sliding import SlidingBatch, columns_of
+from slidewise.engine.sliding import SlidingBatch, StoredRows
 from slidewise.engine.window_spec import WindowSpec
-from slidewise.errors import SumOverflowError
 from slidewise.spark.error_rows import fault, said
 from slidewise.spark.sort.sorted_rows import SortedRows, named
 from slidewise.spark.state.operator_states import get_state, put_state
@@ -54,7 +51,7 @@ def sliding(
 
 
 def _slid(rows: SortedRows, spec: WindowSpec, places: Array) -> SlidingBatch:
-    return SlidingBatch(rows, spec, places, np.zeros(rows.keys, np.int64), [], True, rows.silent)
+    return SlidingBatch(rows, spec, places, StoredRows.none(rows.keys), True, rows.silent)
 
 
 def _blamed(error: Exception, rows: SortedRows, spec: WindowSpec, places: Array, where: Where) -> Exception:
@@ -98,47 +95,12 @@ def running(
 
 def _running(
     rows: SortedRows, spec: WindowSpec, places: Array, before: list[RunningPane]
-) -> tuple[list[Any], list[Any]]:
-    columns, valid = columns_of(rows, spec)
-    types = [rows.kind_of(name) for name in spec.columns]
-    for one in spec.members:
-        check_inputs(one.operator, spec.columns, columns, types)
-    if not spec.is_open:
-        counts = np.array([pane.count for pane in before], np.int64)
-        states = [[pane.states[j] if pane.count else None for pane in before] for j in range(len(spec.members))]
-        try:
-            went = running_pass(rows, spec, places, True, columns, valid, RunningStates(counts, states))
-        except SumOverflowError:  # which may not hold once the last peer is in
-            went = None
-        if went is not None:
-            answers, then = went
-            found = zip(spec.members, answers, strict=True)
-            after = [_pane(spec, int(then.counts[k]), [part[k] for part in then.states]) for k in range(len(before))]
-            return [typed(one.operator, columns, types, a) for one, a in found], after
-    values = list(zip(*(as_python(column, column.data).tolist() for column in columns), strict=True))
-    seen = [True] * rows.count if valid is None else valid.tolist()
-    answered: list[list[Any]] = []
-    after = []
-    stops = np.searchsorted(rows.codes, np.arange(rows.keys + 1)).tolist()
-    at = places.tolist()
-    for k, pane in enumerate(before):
-        mine = _pane(spec, pane.count, pane.states)
-        start = stops[k]
-        for i in range(stops[k], stops[k + 1]):
-            if i + 1 == stops[k + 1] or at[i + 1] != at[i]:
-                answered += mine.push_peers([(at[j], values[j] if seen[j] else None) for j in range(start, i + 1)])
-                start = i + 1
-        if mine.late_count:  # all rows to come are later
-            mine.states = mine._joined(mine.states, mine.late_states)
-            mine.count += mine.late_count
-        after.append(_pane(spec, mine.count, mine.states))
-    return as_arrays(spec, types, answered), after
-
-
-def _pane(spec: WindowSpec, count: int, states: list[Any]) -> RunningPane:
-    pane = RunningPane(spec)
-    pane.count, pane.states = count, states if count else []
-    return pane
+) -> tuple[list[Any], list[RunningPane]]:
+    batch = RunningBatch(rows, spec, places, StoredStates([*before]), True)
+    after = list(batch.kept())
+    for pane in after:
+        pane.settle()
+    return batch.arrays(), after
 
 
 def pane_bytes(panes: list[RunningPane]) -> bytes:
@@ -160,6 +122,6 @@ def panes_of(specs: list[WindowSpec], data: bytes | None) -> list[RunningPane]:
     with reading("what a key has had so far"):
         for spec in specs:
             count = whole(source.size(), 0, 2**62, "the number of rows")
-            found.append(_pane(spec, count, [get_state(source, one) for one in spec.members] if count else []))
+            found.append(RunningPane.of(spec, count, [get_state(source, one) for one in spec.members] if count else []))
         source.end()
     return found

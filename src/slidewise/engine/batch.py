@@ -1,0 +1,34 @@
+"""The batch that windows are evaluated over, as every lane gives it: keys as numbers, and columns by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from slidewise.arrays import Array
+from slidewise.columns.series import Column
+from slidewise.engine.table_rows import present
+from slidewise.engine.window_spec import WindowSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Batch(Protocol):
+    """Rows of several keys; `codes` number the keys from 0 on, and rows of one key come in the order of their times."""
+
+    codes: Array
+    count: int
+
+    def column(self, name: str) -> Column: ...
+
+    def kind_of(self, name: str) -> pa.DataType: ...
+
+
+def columns_of(batch: Batch, spec: WindowSpec) -> tuple[list[Column], Array | None]:
+    """The columns that a spec reads, and which rows count; one of zeros where it reads none."""
+    columns = [batch.column(name) for name in spec.columns]
+    flag = None if spec.condition is None else batch.column(spec.condition)
+    valid = present(columns, spec.condition, flag)
+    return columns or [Column(np.zeros(batch.count, np.int64), None, lambda x: x)], valid

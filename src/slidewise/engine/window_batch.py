@@ -1,0 +1,43 @@
+"""One spec over a batch, dispatched by what its windows keep of each key: rows, cells or a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from slidewise.arrays import Array
+from slidewise.engine.batch import Batch
+from slidewise.engine.cells import CellBatch
+from slidewise.engine.running import RunningBatch
+from slidewise.engine.sliding import SlidingBatch
+from slidewise.engine.window_spec import WindowSpec
+from slidewise.windows.kind import Keeps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class WindowBatch(Protocol):
+    """A batch's answers, and what the rows to come need to know of each key."""
+
+    def arrays(self) -> list[pa.Array]: ...
+
+    def kept(self) -> Iterator[Any]: ...
+
+    def kept_of_last(self) -> Any: ...
+
+
+_BATCHES: dict[Keeps, Any] = {Keeps.ROWS: SlidingBatch, Keeps.CELLS: CellBatch, Keeps.STATE: RunningBatch}
+
+
+def window_batch(
+    batch: Batch, spec: WindowSpec, places: Array, before: Any, peers: bool, silent: Array | None = None
+) -> WindowBatch:
+    """A spec over a batch and what is stored of its keys, which is `StoredRows`, `StoredCells` or `StoredStates`."""
+    evaluated: WindowBatch = _BATCHES[spec.keeps](batch, spec, places, before, peers, silent)
+    return evaluated
+
+
+def stored_of_first(spec: WindowSpec, kept: Any, keys: int) -> Any:
+    """What is stored where only the first of so many keys goes on, with what `kept_of_last` gave, or None."""
+    return _BATCHES[spec.keeps].stored.of_first(kept, keys)
