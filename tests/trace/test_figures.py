@@ -14,9 +14,9 @@ from slidewise.cli import main
 from slidewise.trace import TraceError, record
 from slidewise.trace.drawing.colours import PARTS
 from slidewise.trace.drawing.png import to_png
-from slidewise.trace.drawing.scene import Box, Coin, Segment, Words, scene
+from slidewise.trace.drawing.scene import Box, Coin, Label, Segment, scene
 from slidewise.trace.drawing.svg import to_svg
-from slidewise.trace.operations import at_random
+from slidewise.trace.operations import random_operations
 from slidewise.trace.views.catalogue import VIEWS
 
 EXAMPLE = "insert 4 5 3 4 0 4 4; evict 2; insert 2 6"
@@ -47,7 +47,7 @@ def test_cells_slide_to_the_right_and_pointers_stand_below_them() -> None:
     steps = {xs[letter] - xs["e"] for letter in "fghi"}
     assert sorted(steps) == [i * (xs["f"] - xs["e"]) for i in (1, 2, 3, 4)]
     [last] = [shape for shape in drawn if isinstance(shape, Box) and shape.text == "i"]
-    below = [shape for shape in drawn if isinstance(shape, Words) and shape.tone == "pointer" and shape.y > last.y]
+    below = [shape for shape in drawn if isinstance(shape, Label) and shape.tone == "pointer" and shape.y > last.y]
     assert [shape.text for shape in below] == ["F", "LRA", "B", "E"]
     assert below[-1].x == pytest.approx(last.x + last.width + 3)
 
@@ -59,7 +59,7 @@ def test_two_stacks_have_coins() -> None:
 
 @pytest.mark.parametrize("name", TREES)
 def test_the_edges_of_trees_join_nodes(name: str) -> None:
-    trace = record(name, at_random(40, 6), "concat")
+    trace = record(name, random_operations(40, 6), "concat")
     drawn = scene(trace).shapes
     edges = [shape for shape in drawn if isinstance(shape, Segment)]
     nodes = [node for step in trace["recordings"][0]["steps"] for node in step["shape"]["nodes"]]
@@ -72,7 +72,7 @@ def test_the_edges_of_trees_join_nodes(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in VIEWS if name not in ("slick-deque", "subtract-on-evict")])
 def test_cells_do_not_overlap_and_lie_inside(name: str) -> None:
-    drawn = scene(record(name, at_random(20, 9), "concat"))
+    drawn = scene(record(name, random_operations(20, 9), "concat"))
     boxes = [shape for shape in drawn.shapes if isinstance(shape, Box) and shape.part]
     for box in boxes:
         assert box.x >= 0
@@ -85,7 +85,7 @@ def test_cells_do_not_overlap_and_lie_inside(name: str) -> None:
 
 def test_steps_of_several_panels_stand_side_by_side() -> None:
     drawn = scene(record(["two-stacks-lite", "daba", "amta"], EXAMPLE, "concat")).shapes
-    heights = {shape.y for shape in drawn if isinstance(shape, Words) and shape.tone == "pointer"}
+    heights = {shape.y for shape in drawn if isinstance(shape, Label) and shape.tone == "pointer"}
     assert len(heights) == 12, "the pointers of one step stand at one height"
 
 
@@ -114,7 +114,7 @@ def test_png_without_matplotlib_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
 def test_a_png_that_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(TraceError, match="too large for a PNG"):
-        to_png(record("daba-lite", at_random(500, 1)))
+        to_png(record("daba-lite", random_operations(500, 1)))
 
 
 def test_files_are_written_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,14 +14,14 @@ import slidewise as sw
 from slidewise.swag import ALGORITHMS
 from slidewise.trace import TraceError, from_json, record, to_json
 from slidewise.trace.notation import OPERATORS, concat
-from slidewise.trace.operations import at_random, of_schedule
+from slidewise.trace.operations import random_operations, scheduled_operations
 from slidewise.trace.views.catalogue import VIEWS, view_of
-from slidewise.trace.views.view import View
+from slidewise.trace.views.view import AlgorithmView
 
 OPERATOR_FOR = {"slick-deque": "max", "subtract-on-evict": "sum"}
 
 
-def operator_for(view: View) -> str:
+def operator_for(view: AlgorithmView) -> str:
     return OPERATOR_FOR.get(view.name, "concat")
 
 
@@ -30,8 +30,8 @@ def test_every_algorithm_has_a_view() -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=lambda view: view.name)
-def test_calls_and_answers_are_those_of_the_class_unobserved(view: View) -> None:
-    operations = at_random(150, seed=5)
+def test_calls_and_answers_are_those_of_the_class_unobserved(view: AlgorithmView) -> None:
+    operations = random_operations(150, seed=5)
     [recording] = record(view.name, operations, operator_for(view))["recordings"]
     counter = Counter(OPERATORS[operator_for(view)])
     swag = view.make(counter.operator)
@@ -53,22 +53,22 @@ def test_calls_and_answers_are_those_of_the_class_unobserved(view: View) -> None
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=lambda view: view.name)
-def test_every_case_is_visited_and_explained(view: View) -> None:
+def test_every_case_is_visited_and_explained(view: AlgorithmView) -> None:
     def seen(operations: Any) -> set[tuple[str, ...]]:
         steps = record(view.name, operations, operator_for(view))["recordings"][0]["steps"][1:]
         return {(step["operation"]["name"], *step["cases"]) for step in steps}
 
-    short = seen(of_schedule(view.every))
+    short = seen(scheduled_operations(view.schedule))
     assert {case for _, *cases in short for case in cases} == set(view.cases)
     for seed in range(10):
-        assert seen(at_random(60, seed)) <= short, "a case of an operation that the short trace leaves out"
+        assert seen(random_operations(60, seed)) <= short, "a case of an operation that the short trace leaves out"
 
 
 @pytest.mark.parametrize(
     "view", [view for name, view in VIEWS.items() if name not in OPERATOR_FOR], ids=lambda v: v.name
 )
-def test_every_partial_says_a_rule_and_the_rows_that_it_holds(view: View) -> None:
-    [recording] = record(view.name, at_random(120, seed=8), concat)["recordings"]
+def test_every_partial_says_a_rule_and_the_rows_that_it_holds(view: AlgorithmView) -> None:
+    [recording] = record(view.name, random_operations(120, seed=8), concat)["recordings"]
     partials = 0
     for step in recording["steps"]:
         letters = {row["row"]: row["value"] for row in step["window"]}
@@ -90,7 +90,7 @@ def every_partial(shape: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_pictures_of_daba_lite_are_its_slots() -> None:
-    operations = at_random(200, seed=2)
+    operations = random_operations(200, seed=2)
     [recording] = record("daba-lite", operations, "concat")["recordings"]
     swag = sw.DabaLite(concat)
     for step, operation in zip(recording["steps"][1:], operations, strict=True):

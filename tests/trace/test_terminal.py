@@ -13,7 +13,7 @@ from rich.console import Console
 from slidewise.cli import main
 from slidewise.trace import record
 from slidewise.trace.drawing.terminal import show
-from slidewise.trace.operations import at_random
+from slidewise.trace.operations import random_operations
 from slidewise.trace.views.catalogue import VIEWS
 
 EXAMPLE = "insert 4 5 3 4 0 4 4; evict 2; insert 6"
@@ -67,7 +67,7 @@ def test_the_papers_colours() -> None:
 @pytest.mark.parametrize("name", [name for name in VIEWS if name not in ("slick-deque", "subtract-on-evict")])
 def test_no_line_is_too_long(name: str, width: int) -> None:
     out = io.StringIO()
-    show(record(name, at_random(60, 4), "concat"), Console(file=out, width=width))
+    show(record(name, random_operations(60, 4), "concat"), Console(file=out, width=width))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert sum(line.startswith("(") for line in lines) == 61

@@ -9,13 +9,13 @@ from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
 
 
-class _Tree(NamedTuple):
+class PerfectTree(NamedTuple):
     """A perfect binary tree over `size` rows, with their aggregate; a leaf has no children."""
 
     size: int
     agg: State
-    older: _Tree | None = None
-    younger: _Tree | None = None
+    older: PerfectTree | None = None
+    younger: PerfectTree | None = None
 
     def leaves(self) -> Iterator[State]:
         if self.older is None or self.younger is None:
@@ -24,7 +24,7 @@ class _Tree(NamedTuple):
             yield from self.older.leaves()
             yield from self.younger.leaves()
 
-    def trees(self) -> Iterator[_Tree]:
+    def trees(self) -> Iterator[PerfectTree]:
         yield self
         for child in (self.older, self.younger):
             if child is not None:
@@ -34,7 +34,7 @@ class _Tree(NamedTuple):
 class _Spine(NamedTuple):
     """A tree on one side of the window, with the aggregate of all trees from it to the middle, itself included."""
 
-    tree: _Tree
+    tree: PerfectTree
     agg: State
 
 
@@ -65,12 +65,12 @@ class Amta(Swag):
 
     def insert(self, e: Value, *more: Value) -> None:
         right = self._right
-        tree = _Tree(1, self._lift_row(e, more) if more or e is None else self._lift(e))
+        tree = PerfectTree(1, self._lift_row(e, more) if more or e is None else self._lift(e))
         keep = len(right)
         while keep and right[keep - 1].tree.size == tree.size:
             keep -= 1
             older = right[keep].tree
-            tree = _Tree(2 * tree.size, self._combine(older.agg, tree.agg), older, tree)
+            tree = PerfectTree(2 * tree.size, self._combine(older.agg, tree.agg), older, tree)
         agg = self._combine(right[keep - 1].agg, tree.agg) if keep else tree.agg
         right[keep:] = [_Spine(tree, agg)]
         self._size += 1
@@ -106,7 +106,7 @@ class Amta(Swag):
         self._right = right
         self._size = size
 
-    def _split(self, tree: _Tree, k: int, younger: list[_Spine]) -> list[_Spine]:
+    def _split(self, tree: PerfectTree, k: int, younger: list[_Spine]) -> list[_Spine]:
         """What stays of a tree without its k oldest rows, the oldest last; `younger` is the spine behind it, if any."""
         kept = list(younger)
         while k:
@@ -122,10 +122,10 @@ class Amta(Swag):
         kept.append(self._spine(tree, kept))
         return kept[len(younger) :]
 
-    def _spine(self, tree: _Tree, younger: list[_Spine]) -> _Spine:
+    def _spine(self, tree: PerfectTree, younger: list[_Spine]) -> _Spine:
         return _Spine(tree, self._combine(tree.agg, younger[-1].agg) if younger else tree.agg)
 
-    def _chain(self, trees: list[_Tree]) -> list[_Spine]:
+    def _chain(self, trees: list[PerfectTree]) -> list[_Spine]:
         """The right side anew, from the middle to the youngest."""
         chain: list[_Spine] = []
         for tree in trees:

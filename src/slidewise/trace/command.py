@@ -1,4 +1,4 @@
-"""`slidewise trace`: what to record from the command line's words, and where to show it."""
+"""`slidewise trace`: the arguments of the command line, what they record, and where it is shown."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from slidewise.errors import UnsuitableOperatorError
-from slidewise.trace.operations import PAPER, Operation, TraceError, at_random, of_schedule, parse
+from slidewise.trace.operations import PAPER, Operation, TraceError, parse, random_operations, scheduled_operations
 from slidewise.trace.record import Trace, from_json, operator_of, record, to_json
 from slidewise.trace.views.catalogue import VIEWS, view_of
-from slidewise.trace.views.view import View
+from slidewise.trace.views.view import AlgorithmView
 
 EXAMPLE = "slidewise trace daba-lite --operator maxcount 'insert 4 5 3; evict 2; insert 6'"
 
@@ -58,14 +58,14 @@ def run(options: Namespace) -> None:
 
 
 def _trace(options: Namespace) -> Trace:
-    given = {
+    sources = {
         "the operations": options.operations is not None,
         "--file": options.file is not None,
         "--random": options.random is not None,
         "--every-case": options.every_case,
         "--recorded": options.recorded is not None,
     }
-    named = [name for name, there in given.items() if there]
+    named = [name for name, is_given in sources.items() if is_given]
     if len(named) > 1:
         raise TraceError(f"{' and '.join(named)} both say what to trace; give one of them, as in {EXAMPLE}")
     if options.recorded is not None:
@@ -78,11 +78,11 @@ def _trace(options: Namespace) -> Trace:
     return record([view.name for view in views], _operations(options, views, columns), operators)
 
 
-def _operations(options: Namespace, views: list[View], columns: int) -> list[Operation]:
+def _operations(options: Namespace, views: list[AlgorithmView], columns: int) -> list[Operation]:
     if options.random is not None:
-        return at_random(options.random, options.seed, columns)
+        return random_operations(options.random, options.seed, columns)
     if options.every_case:
-        return of_schedule(_join([view.every for view in views]), columns)
+        return scheduled_operations(_join([view.schedule for view in views]), columns)
     if options.operations is not None:
         return parse(options.operations)
     if options.file is not None:
@@ -91,7 +91,7 @@ def _operations(options: Namespace, views: list[View], columns: int) -> list[Ope
     return parse(piped if piped.strip() else PAPER)
 
 
-def _views(names: str | None) -> list[View]:
+def _views(names: str | None) -> list[AlgorithmView]:
     if names is None:
         return [VIEWS["daba-lite"]]
     if names == "all":
@@ -101,7 +101,7 @@ def _views(names: str | None) -> list[View]:
     return list({view.name: view for view in map(view_of, names.split(","))}.values())
 
 
-def _operators(names: str | None, views: list[View]) -> list[str]:
+def _operators(names: str | None, views: list[AlgorithmView]) -> list[str]:
     """The operators' names; without any, the first one that all algorithms serve."""
     if names is not None:
         return list(dict.fromkeys(names.split(",")))
@@ -111,7 +111,7 @@ def _operators(names: str | None, views: list[View]) -> list[str]:
     return ["maxcount", "max", "sum"]
 
 
-def _serves(view: View, name: str) -> bool:
+def _serves(view: AlgorithmView, name: str) -> bool:
     try:
         view.make(operator_of(name))
     except UnsuitableOperatorError:

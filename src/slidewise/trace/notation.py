@@ -1,40 +1,37 @@
-"""How states and rows are written in pictures: short enough for a cell."""
+"""Notation: states, rows and steps as texts that are short enough for a cell of a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from slidewise.operators import CATALOGUE
+from slidewise.operators import CATALOGUE, maxcount, mincount, relative_variation, value_range
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import State, Value
 
 LONGEST = 9  # characters of a cell
 
 # Letters in a row, oldest first: partials show which rows they cover, as in the paper's second column of figures.
 concat = Operator(name="concat", identity="", combine=lambda a, b: a + b, output="text", state="text")
 
-OPERATORS: dict[str, Operator] = {one.name: one for one in (*CATALOGUE, concat)}
+OPERATORS: dict[str, Operator] = {op.name: op for op in (*CATALOGUE, concat)}
 
 
-def notation(operator: Operator) -> Callable[[Any], str]:
+def notation(operator: Operator) -> Callable[[State], str]:
     """The way to write an operator's states: 4×3 for a maximum of 4 that occurs 3 times, cd..g for c to g.
 
     >>> notation(OPERATORS["maxcount"])((4, 3)), notation(concat)("cdefg"), notation(OPERATORS["mean"])((9.0, 0.0, 2))
     ('4×3', 'cd..g', '4.5')
     """
-    if operator.name in ("maxcount", "mincount"):
-        return lambda state: f"{_number(state[0])}×{state[1]}"
-    if operator.name == "concat":
-        return lambda state: state if len(state) < 5 else f"{state[:2]}..{state[-1]}"
-    if operator.name in ("value_range", "relative_variation"):
-        return lambda state: f"{_number(state[0])}–{_number(state[1])}"
-    return lambda state: written(state if isinstance(state, (int, float, str)) else operator.lower(state))
+    special = _NOTATIONS.get(operator)
+    if special is not None:
+        return special
+    return lambda state: short_text(state if isinstance(state, (int, float, str)) else operator.lower(state))
 
 
-def written(value: Any, longest: int = LONGEST) -> str:
+def short_text(value: Value, longest: int = LONGEST) -> str:
     """A value, an answer or a state: numbers with six digits, anything long cut short.
 
-    >>> written(1 / 3), written(None), written(list(range(9)))
+    >>> short_text(1 / 3), short_text(None), short_text(list(range(9)))
     ('0.333333', '', '[0, 1, 2…')
     """
     if value is None:
@@ -67,5 +64,26 @@ def label(step: int) -> str:
     return name
 
 
-def _number(value: Any) -> str:
+def _number(value: Value) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _counted(state: State) -> str:
+    return f"{_number(state[0])}×{state[1]}"
+
+
+def _ends(state: State) -> str:
+    return f"{_number(state[0])}–{_number(state[1])}"
+
+
+def _letters(state: State) -> str:
+    return state if len(state) < 5 else f"{state[:2]}..{state[-1]}"
+
+
+_NOTATIONS: dict[Operator, Callable[[State], str]] = {
+    maxcount: _counted,
+    mincount: _counted,
+    value_range: _ends,
+    relative_variation: _ends,
+    concat: _letters,
+}

@@ -1,4 +1,4 @@
-"""What a trace does, as text: `insert 4 5 3; evict 2; insert 6`."""
+"""The operations of a trace, parsed from text such as `insert 4 5 3; evict 2; insert 6`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def parse(text: str) -> list[Operation]:
     >>> [operation[:2] for operation in parse("insert 4 5.5; evict 2")]
     [('insert', (4,)), ('insert', (5.5,)), ('evict', ()), ('evict', ())]
     """
-    found: list[Operation] = []
+    operations: list[Operation] = []
     size = 0
     for name, *arguments in _sentences(text):
         verb = name.text.lower()
         if verb == "insert":
             if not arguments:
                 raise TraceError(f"{name.where}: insert says no values; write them behind it, as in 'insert 4 5 3'")
-            found += [_insert(word) for word in arguments]
+            operations += [_insert(word) for word in arguments]
             size += len(arguments)
         elif verb == "evict":
             count = _count(name, arguments)
@@ -59,16 +59,18 @@ def parse(text: str) -> list[Operation]:
                     f"{name.where}: {count} row{'s' * (count > 1)} cannot leave, since the window holds {size} there; "
                     "insert more before, or evict fewer"
                 )
-            found += [Operation("evict", where=name.where)] * count
+            operations += [Operation("evict", where=name.where)] * count
             size -= count
         else:
             hint = did_you_mean(verb, ("insert", "evict")) or f"; {HOW}"
             raise TraceError(f"{name.where}: {name.text!r} is no operation, these are insert and evict{hint}")
-        if len(found) > MOST:
-            raise TraceError(f"{name.where}: a trace has at most {MOST} steps, and here there are {len(found)} of them")
-    if not found:
+        if len(operations) > MOST:
+            raise TraceError(
+                f"{name.where}: a trace has at most {MOST} steps, and here there are {len(operations)} of them"
+            )
+    if not operations:
         raise TraceError(f"the trace is empty: it says no operation; {HOW}")
-    return found
+    return operations
 
 
 def _sentences(text: str) -> list[list[_Word]]:
@@ -114,7 +116,7 @@ def _count(name: _Word, arguments: Sequence[_Word]) -> int:
     return int(text)
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> int | float | str:
     for kind in (int, float):
         try:
             return kind(text)
@@ -141,34 +143,36 @@ def text_of(operations: Sequence[Operation]) -> str:
     return "; ".join(texts)
 
 
-def at_random(steps: int, seed: int, columns: int = 1) -> list[Operation]:
+def random_operations(steps: int, seed: int, columns: int = 1) -> list[Operation]:
     """So many random steps, in a window that wanders between empty and a dozen rows."""
     chance = random.Random(seed)
-    found: list[Operation] = []
+    operations: list[Operation] = []
     size = 0
     for _ in range(steps):
         if not size or chance.random() < (0.65 if size < 6 else 0.5 if size < 12 else 0.2):
-            found.append(Operation("insert", tuple(chance.randrange(10) for _ in range(columns))))
+            operations.append(Operation("insert", tuple(chance.randrange(10) for _ in range(columns))))
             size += 1
         else:
-            found.append(Operation("evict"))
+            operations.append(Operation("evict"))
             size -= 1
-    return found
+    return operations
 
 
-def of_schedule(schedule: str, columns: int = 1) -> list[Operation]:
+def scheduled_operations(schedule: str, columns: int = 1) -> list[Operation]:
     """The steps of a schedule such as `+3 -1 +1`: three rows in, one out, one in.
 
-    >>> text_of(of_schedule("+3 -1 +1"))
+    >>> text_of(scheduled_operations("+3 -1 +1"))
     'insert 4 5 3; evict; insert 4'
     """
-    found: list[Operation] = []
+    operations: list[Operation] = []
     inserted = 0
     for word in schedule.split():
         for _ in range(int(word[1:])):
             if word[0] == "+":
-                found.append(Operation("insert", tuple(VALUES[(inserted + i) % len(VALUES)] for i in range(columns))))
+                operations.append(
+                    Operation("insert", tuple(VALUES[(inserted + i) % len(VALUES)] for i in range(columns)))
+                )
                 inserted += 1
             else:
-                found.append(Operation("evict"))
-    return found
+                operations.append(Operation("evict"))
+    return operations

@@ -1,4 +1,4 @@
-"""A recorder: runs an algorithm under observation, and writes down what each step did and left behind."""
+"""The recorder: runs an algorithm under observation, and records what each step did and left behind."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError, UnsuitableOperatorError, did_you_mean
 from slidewise.operators.operator import Operator
-from slidewise.trace.notation import OPERATORS, label, letter, written
+from slidewise.trace.notation import OPERATORS, concat, label, letter, short_text
 from slidewise.trace.operations import Operation, TraceError, parse, text_of
 from slidewise.trace.views.catalogue import view_of
-from slidewise.trace.views.view import View
-from slidewise.trace.views.watching import Call, Row, Watched
+from slidewise.trace.views.traced_operator import Call, NumberedRow, TracedOperator
+from slidewise.trace.views.view import AlgorithmView
 
 FORMAT = "slidewise-trace"
 VERSION = 1
@@ -43,9 +43,9 @@ def record(
                 recordings.append(_record(view, operator, steps))
             except UnsuitableOperatorError as error:
                 refused.append(error)
-    served = {name for one in recordings for name in (one["class"], one["operator"])}
-    asked = {*(view_of(name).algorithm.__name__ for name in names), *(operator_of(one).name for one in wanted)}
-    if not served >= asked:
+    served = {name for recording in recordings for name in (recording["class"], recording["operator"])}
+    requested = {view_of(name).algorithm.__name__ for name in names} | {operator_of(name).name for name in wanted}
+    if not served >= requested:
         raise refused[0]
     return {"format": FORMAT, "version": VERSION, "operations": text_of(steps), "recordings": recordings}
 
@@ -54,14 +54,14 @@ def operator_of(operator: str | Operator) -> Operator:
     """An operator by its name, `concat` included."""
     if isinstance(operator, Operator):
         return operator
-    found = OPERATORS.get(operator)
-    if found is None:
+    known = OPERATORS.get(operator)
+    if known is None:
         hint = did_you_mean(operator, OPERATORS) or "; 'slidewise operators' lists them"
         raise TraceError(f"the operator {operator!r} is not known{hint}")
-    return found
+    return known
 
 
-def _record(view: View, operator: Operator, operations: Sequence[Operation]) -> Recording:
+def _record(view: AlgorithmView, operator: Operator, operations: Sequence[Operation]) -> Recording:
     recorder = _Recorder(view, operator)
     steps = [recorder.step(None)]
     steps += [recorder.step(operation) for operation in operations]
@@ -80,24 +80,24 @@ def _record(view: View, operator: Operator, operations: Sequence[Operation]) -> 
 class _Recorder:
     """One algorithm under observation, and the window that it should hold."""
 
-    def __init__(self, view: View, operator: Operator) -> None:
+    def __init__(self, view: AlgorithmView, operator: Operator) -> None:
         self.view = view
-        self.watched = Watched(operator, selecting=view.name == "slick-deque")
-        self.swag: Any = view.make(self.watched.operator)
-        self.window: list[tuple[float, Row]] = []
+        self.traced = TracedOperator(operator, selecting=view.name == "slick-deque")
+        self.swag: Any = view.make(self.traced.operator)
+        self.window: list[tuple[float, NumberedRow]] = []
         self.inserted = 0
         self.evicted = 0
 
     def step(self, operation: Operation | None) -> dict[str, Any]:
-        before = self.view.mark(self.swag)
+        before = self.view.snapshot(self.swag)
         done = None if operation is None else self._do(operation)
-        calls = self.watched.taken()
-        after = self.view.mark(self.swag)
-        cases = () if operation is None else self.view.went(operation.name, before, after)
+        calls = self.traced.take_calls()
+        after = self.view.snapshot(self.swag)
+        cases = () if operation is None else self.view.cases_of(operation.name, before, after)
         answer = self.swag.query()
-        asked = self.watched.taken()
+        query_calls = self.traced.take_calls()
         rows = [row for _, row in self.window]
-        with self.watched.unnoted():
+        with self.traced.unrecorded():
             self.swag._check(rows)
             whole = self.swag.partial()
         return {
@@ -105,12 +105,12 @@ class _Recorder:
             "operation": done,
             "cases": list(cases),
             "calls": [self._call(call) for call in calls],
-            "query": [self._call(call) for call in asked],
-            "answer": written(answer, longest=24),
-            "partial": self.watched.partial(whole),
+            "query": [self._call(call) for call in query_calls],
+            "answer": short_text(answer, longest=24),
+            "partial": self.traced.partial(whole),
             "first": self.evicted,
             "window": [{"row": row.number, "value": repr(row)} for row in rows],
-            "shape": self.view.look(self.swag, self.watched),
+            "shape": self.view.shape(self.swag, self.traced),
         }
 
     def _do(self, operation: Operation) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class _Recorder:
             self.evicted += 1
             _, left = self.window.pop(0)
             return {"name": "evict", "row": left.number, "value": repr(left)}
-        row = Row(self.inserted, self._arguments(operation))
+        row = NumberedRow(self.inserted, self._arguments(operation))
         time = operation.time
         if time is not None and not self.view.timed:
             raise TraceError(
@@ -141,14 +141,14 @@ class _Recorder:
 
     def _arguments(self, operation: Operation) -> tuple[Any, ...]:
         """A row's arguments; concat has a letter for each number, as the paper's second column of figures."""
-        if self.watched.watched.name != "concat":
+        if self.traced.original is not concat:
             return operation.row
         [value, *_] = operation.row
         return (value if isinstance(value, str) else letter(self.inserted),)
 
     def _call(self, call: Call) -> dict[str, Any]:
-        found = {name: self.watched.partial(getattr(call, name)) for name in ("left", "right", "gives")}
-        return {**found, "inverse": True} if call.inverse else found
+        partials = {name: self.traced.partial(getattr(call, name)) for name in ("left", "right", "gives")}
+        return {**partials, "inverse": True} if call.inverse else partials
 
 
 def to_json(trace: Trace) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.trace.drawing.colours import COIN, EDGE, FRAME, PARTS, TONES
-from slidewise.trace.drawing.scene import Box, Coin, Segment, Shape, Words, scene
+from slidewise.trace.drawing.scene import Box, Coin, Label, Segment, Shape, scene
 from slidewise.trace.operations import TraceError
 from slidewise.trace.record import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DOTS = 72.0  # scene units in an inch
 SHARP = 2  # pixels for a unit
@@ -42,7 +45,7 @@ def to_png(trace: Trace) -> bytes:
     return out.getvalue()
 
 
-def _draw(axes: Any, shape: Shape, layer: int) -> None:
+def _draw(axes: Axes, shape: Shape, layer: int) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Ellipse, FancyBboxPatch
 
@@ -54,7 +57,7 @@ def _draw(axes: Any, shape: Shape, layer: int) -> None:
             box = FancyBboxPatch((x, y), width, height, style, facecolor=fill, edgecolor=edge, zorder=layer)
             axes.add_patch(box)
             _write(axes, x + width / 2, y + height / 2, text, "middle", ink, 13, layer)
-        case Words(x, y, text, anchor, tone, size):
+        case Label(x, y, text, anchor, tone, size):
             _write(axes, x, y, text, anchor, TONES[tone], size, layer, bold=tone == "pointer" or size > 15)
         case Segment(x1, y1, x2, y2):
             axes.add_line(Line2D((x1, x2), (y1, y2), color=EDGE, linewidth=1.5, zorder=layer))
@@ -63,7 +66,7 @@ def _draw(axes: Any, shape: Shape, layer: int) -> None:
 
 
 def _write(
-    axes: Any, x: float, y: float, text: str, anchor: str, ink: str, size: float, layer: int, bold: bool = False
+    axes: Axes, x: float, y: float, text: str, anchor: str, ink: str, size: float, layer: int, bold: bool = False
 ) -> None:
     across = {"start": "left", "middle": "center", "end": "right"}[anchor]
     axes.text(

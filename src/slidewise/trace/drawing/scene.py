@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slidewise.trace.drawing.colours import NAMES
-from slidewise.trace.drawing.tooltips import cell_says
+from slidewise.trace.drawing.tooltips import tooltip_of
 from slidewise.trace.record import Recording, Trace
 
 CELL = 24.0  # the height of a cell
@@ -21,7 +21,7 @@ WIDEST = 26  # columns; a longer trace starts every row at the left instead of s
 
 @dataclass(frozen=True)
 class Box:
-    """A cell, with what a pointing hand should be told; a frame around cells has no part."""
+    """A cell with its tooltip; a frame around cells has no part."""
 
     x: float
     y: float
@@ -29,11 +29,11 @@ class Box:
     height: float
     part: str
     text: str
-    says: str = ""
+    tooltip: str = ""
 
 
 @dataclass(frozen=True)
-class Words:
+class Label:
     """Text; `anchor` is start, middle or end, and `tone` ink, soft or pointer."""
 
     x: float
@@ -62,7 +62,7 @@ class Coin:
     y: float
 
 
-Shape = Box | Words | Segment | Coin
+Shape = Box | Label | Segment | Coin
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def scene(trace: Trace) -> Scene:
     """All recordings of a trace, side by side."""
     shapes: list[Shape] = []
     left, height = MARGIN, 0.0
-    panels = [_Panel(recording) for recording in trace["recordings"]]
+    panels = [_RecordingPanel(recording) for recording in trace["recordings"]]
     rows = [max(heights) for heights in zip(*(map(panel.height, panel.steps) for panel in panels), strict=True)]
     for panel in panels:
         panel.move(left)
@@ -88,7 +88,7 @@ def scene(trace: Trace) -> Scene:
     return Scene(left - MARGIN, height + MARGIN, shapes)
 
 
-class _Panel:
+class _RecordingPanel:
     """One recording: its title, its rows, and the legend below."""
 
     def __init__(self, recording: Recording) -> None:
@@ -106,7 +106,7 @@ class _Panel:
         self.coins = 12.0 if any(cell.get("coin") for cell in cells) else 0.0
         self.names = _extras(recording)
         self.move(0.0)
-        self.width = self.says_at + max(len(_did(step)) for step in self.steps) * 6.6 + 8
+        self.width = self.notes_at + max(len(_summary(step)) for step in self.steps) * 6.6 + 8
         self.bottom = 0.0
 
     def move(self, left: float) -> None:
@@ -114,7 +114,7 @@ class _Panel:
         self.left = left
         self.cells_at = left + GUTTER
         self.extra_at = self.cells_at + self.columns * self.each + 14
-        self.says_at = self.extra_at + len(self.names) * (self.each + 12)
+        self.notes_at = self.extra_at + len(self.names) * (self.each + 12)
 
     def height(self, step: dict[str, Any]) -> float:
         """The height of a step's row."""
@@ -123,10 +123,10 @@ class _Panel:
     def shapes(self, rows: list[float]) -> Iterator[Shape]:
         """All shapes, the steps in rows of these heights."""
         y = MARGIN + 8
-        yield Words(self.left, y, f"{self.recording['class']} with {self.recording['operator']}", size=17.0)
+        yield Label(self.left, y, f"{self.recording['class']} with {self.recording['operator']}", size=17.0)
         y += 24
         for i, name in enumerate(self.names):
-            yield Words(self.extra_at + i * (self.each + 12) + self.each / 2, y, name, "middle", "soft", 12.0)
+            yield Label(self.extra_at + i * (self.each + 12) + self.each / 2, y, name, "middle", "soft", 12.0)
         y += 12
         for step, row in zip(self.steps, rows, strict=True):
             yield from self._step(step, y + row - self.height(step) + self.coins)
@@ -148,25 +148,25 @@ class _Panel:
         body = self._body(step)
         middle = y + (body - CELL / 2 if self.tree else body / 2)
         operation = step["operation"]
-        yield Words(self.left, middle, f"({step['label']})", tone="soft")
+        yield Label(self.left, middle, f"({step['label']})", tone="soft")
         if operation is not None:
-            yield Words(self.left + 40, middle, f"{operation['name']} {operation['value']}")
+            yield Label(self.left + 40, middle, f"{operation['name']} {operation['value']}")
         yield from self._tree(step, y) if self.tree else self._queue(step, y)
         for i, name in enumerate(self.names):
-            held = next((one for one in step["shape"]["extra"] if one["name"] == name), None)
+            held = next((extra for extra in step["shape"]["extra"] if extra["name"] == name), None)
             if held is not None and step["window"]:
                 x = self.extra_at + i * (self.each + 12)
-                says = cell_says(held, step, self.recording)
-                yield Box(x, middle - CELL / 2, self.each, CELL, held["part"], held["text"] or "–", says)
-        yield Words(self.says_at, middle, _did(step), tone="soft", size=12.0)
+                tooltip = tooltip_of(held, step, self.recording)
+                yield Box(x, middle - CELL / 2, self.each, CELL, held["part"], held["text"] or "–", tooltip)
+        yield Label(self.notes_at, middle, _summary(step), tone="soft", size=12.0)
         yield from self._pointers(step, y + body + 9)
 
     def _queue(self, step: dict[str, Any], y: float) -> Iterator[Shape]:
         for cell in step["shape"]["cells"]:
             x = self._x(step, cell["at"])
             for i, held in enumerate(cell["fields"]):
-                says = cell_says(held, step, self.recording)
-                yield Box(x, y + i * CELL, self.each, CELL, cell["part"], held["text"] or "–", says)
+                tooltip = tooltip_of(held, step, self.recording)
+                yield Box(x, y + i * CELL, self.each, CELL, cell["part"], held["text"] or "–", tooltip)
             if cell.get("coin"):
                 yield Coin(x + self.each / 2, y - 6)
 
@@ -176,7 +176,7 @@ class _Panel:
             marks.setdefault(place, []).append(name)
         for place, names in marks.items():
             glue = " " if max(map(len, names)) > 1 else ""
-            yield Words(self._x(step, place) + 3, y, glue.join(names), tone="pointer", size=12.0)
+            yield Label(self._x(step, place) + 3, y, glue.join(names), tone="pointer", size=12.0)
 
     def _tree(self, step: dict[str, Any], y: float) -> Iterator[Shape]:
         nodes = step["shape"]["nodes"]
@@ -191,17 +191,17 @@ class _Panel:
         for node in nodes:
             x, at, width, high = frames[node["id"]]
             if "cells" not in node:
-                yield Box(x, at, width, high, node["part"], node["text"], cell_says(node, step, self.recording))
+                yield Box(x, at, width, high, node["part"], node["text"], tooltip_of(node, step, self.recording))
                 continue
             yield Box(x - 3, at - 3, width + 6, high + 6, "", "")
             if node["text"]:
-                says = cell_says(node, step, self.recording)
+                tooltip = tooltip_of(node, step, self.recording)
                 size = len(node["text"]) * LETTER + 8
-                yield Box(x + width / 2 - size / 2, at - CELL, size, CELL - 4, node["part"], node["text"], says)
+                yield Box(x + width / 2 - size / 2, at - CELL, size, CELL - 4, node["part"], node["text"], tooltip)
             for cell in node["cells"]:
-                says = cell_says(cell, step, self.recording)
+                tooltip = tooltip_of(cell, step, self.recording)
                 column = self.cells_at + cell["at"] * self.each
-                yield Box(column, at, self.each, CELL, cell["part"], cell["text"], says)
+                yield Box(column, at, self.each, CELL, cell["part"], cell["text"], tooltip)
 
     def _frame(self, node: dict[str, Any], y: float) -> tuple[float, float, float, float]:
         """Where a node lies: above the middle of its columns, or around its cells."""
@@ -235,7 +235,7 @@ def _texts(shape: dict[str, Any]) -> Iterator[str]:
 
 def _extras(recording: Recording) -> list[str]:
     """The names of partials beside the structure, where they are the same ones all the time."""
-    names = {tuple(one["name"] for one in step["shape"]["extra"]) for step in recording["steps"] if step["window"]}
+    names = {tuple(extra["name"] for extra in step["shape"]["extra"]) for step in recording["steps"] if step["window"]}
     return list(names.pop()) if len(names) == 1 else []
 
 
@@ -244,8 +244,8 @@ def _level_height(node: dict[str, Any]) -> float:
     return CELL + LEVEL_GAP + (CELL if "cells" in node else 0)
 
 
-def _did(step: dict[str, Any]) -> str:
-    """What a step did, in a few words."""
+def _summary(step: dict[str, Any]) -> str:
+    """The cases, calls and partial of a step in a few words."""
     if step["operation"] is None:
         return ""
     count = len(step["calls"])

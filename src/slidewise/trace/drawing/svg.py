@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from slidewise.trace.drawing.colours import COIN, EDGE, FRAME, PARTS, TONES
-from slidewise.trace.drawing.scene import Box, Coin, Scene, Segment, Shape, Words, scene
+from slidewise.trace.drawing.scene import Box, Coin, Label, Scene, Segment, Shape, scene
 from slidewise.trace.record import Trace
 
 FONT = "'Inter', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
@@ -15,7 +15,9 @@ def to_svg(trace: Trace) -> str:
     """The trace as an SVG document."""
     drawn: Scene = scene(trace)
     size = f"{drawn.width:.0f}", f"{drawn.height:.0f}"
-    title = f"{', '.join(dict.fromkeys(one['class'] for one in trace['recordings']))}: {trace['operations']}"
+    title = (
+        f"{', '.join(dict.fromkeys(recording['class'] for recording in trace['recordings']))}: {trace['operations']}"
+    )
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
         f'viewBox="0 0 {size[0]} {size[1]}" font-family="{FONT}" role="img">',
@@ -29,15 +31,15 @@ def to_svg(trace: Trace) -> str:
 
 def _element(shape: Shape) -> str:
     match shape:
-        case Box(x, y, width, height, part, text, says):
+        case Box(x, y, width, height, part, text, tooltip):
             place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
             if not part:
                 return f'<rect {place} rx="6" fill="{FRAME}" stroke="{EDGE}"/>'
             fill, ink = PARTS[part]
-            title = f"<title>{escape(says)}</title>" if says else ""
+            title = f"<title>{escape(tooltip)}</title>" if tooltip else ""
             words = _text(x + width / 2, y + height / 2, text, "middle", ink, 13)
             return f'<g>{title}<rect {place} rx="3" fill="{fill}" stroke="#ffffff" stroke-width="1.5"/>{words}</g>'
-        case Words(x, y, text, anchor, tone, size):
+        case Label(x, y, text, anchor, tone, size):
             return _text(x, y, text, anchor, TONES[tone], size, bold=tone == "pointer" or size > 15)
         case Segment(x1, y1, x2, y2):
             return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{EDGE}" stroke-width="1.5"/>'

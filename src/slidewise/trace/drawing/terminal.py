@@ -57,9 +57,9 @@ class _Printer:
             Text(f"  answer {step['answer'] or '-'}{whole}"),
         )
         self.body(list(_lines(step, recording)))
-        kept = [f"{one['name']} {one['text'] or '-'}" for one in step["shape"]["extra"]]
-        if kept and step["window"]:
-            self.wrapped("kept", kept)
+        extras = [f"{extra['name']} {extra['text'] or '-'}" for extra in step["shape"]["extra"]]
+        if extras and step["window"]:
+            self.wrapped("kept", extras)
         calls = [_call(call) for call in step["calls"]]
         if calls:
             self.wrapped("calls", calls)
@@ -110,13 +110,13 @@ class _Printer:
 
     def summary(self, recording: Recording) -> None:
         steps = recording["steps"][1:]
-        said = []
+        counts = []
         for name in ("insert", "evict"):
             calls = [len(step["calls"]) for step in steps if step["operation"]["name"] == name]
             if calls:
-                said.append(f"{name} {max(calls)} at most, {sum(calls) / len(calls):.1f} on average")
-        asked = [len(step["query"]) for step in steps]
-        self.paragraph(f"Calls of combine: {'; '.join(said)}; query {max(asked)} at most.")
+                counts.append(f"{name} {max(calls)} at most, {sum(calls) / len(calls):.1f} on average")
+        query_calls = [len(step["query"]) for step in steps]
+        self.paragraph(f"Calls of combine: {'; '.join(counts)}; query {max(query_calls)} at most.")
         used = dict.fromkeys(case for step in steps for case in step["cases"])
         for case in used:
             self.paragraph(f"  {case:<9} {recording['cases'][case]}", 12, "dim")

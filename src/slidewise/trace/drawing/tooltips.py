@@ -1,4 +1,4 @@
-"""What is said about a partial that someone points at: its rows, and the invariant that it satisfies."""
+"""Tooltips of partials: the rows that one covers, and the invariant that it satisfies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from slidewise.trace.record import Recording
 
 
-def cell_says(held: dict[str, Any], step: dict[str, Any], recording: Recording) -> str:
+def tooltip_of(held: dict[str, Any], step: dict[str, Any], recording: Recording) -> str:
     """The rows that a partial covers, with their values, and its rule."""
     rule: str = recording["rules"][held["rule"]]
     if not held["rows"]:

@@ -1,1 +1,1 @@
-"""How each algorithm is looked at: its parts, rules and cases."""
+"""Views: what a trace reads from each algorithm, its parts, rules and cases."""

@@ -1,14 +1,12 @@
-"""The paper's four algorithms as they are seen: Two-Stacks, Two-Stacks Lite, DABA and DABA Lite."""
+"""Views of the paper's four algorithms: Two-Stacks, Two-Stacks Lite, DABA and DABA Lite."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from slidewise.swag import Daba, DabaLite, TwoStacks, TwoStacksLite
 from slidewise.swag.structures.deque import walk
 from slidewise.swag.structures.sublists import Pointers, cases
-from slidewise.trace.views.view import Shape, View, beside, cell, partial, queue
-from slidewise.trace.views.watching import Watched
+from slidewise.trace.views.traced_operator import TracedOperator
+from slidewise.trace.views.view import AlgorithmView, Structure, cell, extra_partial, partial, queue
 
 VAL = "val: v_i, the lifted row itself"
 BACK_AGG = "back, [B, E): agg is v_(B-F) ⊗ … ⊗ v_i, from B up to its own row"
@@ -29,23 +27,23 @@ DABA_CASES = {
 }
 
 
-def _two_stacks(swag: Any, watched: Watched) -> Shape:
+def _two_stacks(swag: TwoStacks, traced: TracedOperator) -> Structure:
     front, back = list(swag.F), list(swag.B)[::-1]
     cells = []
     for i, (val, agg) in enumerate(front + back):
         part = "F" if i < len(front) else "B"
-        fields = partial(watched, val, "val", "val"), partial(watched, agg, part, "agg")
+        fields = partial(traced, val, "val", "val"), partial(traced, agg, part, "agg")
         cells.append(cell(i, part, *fields, coin=part == "B"))
     return queue(cells, {"F": 0, "B": len(front), "E": len(cells)}, [])
 
 
-def _two_stacks_lite(swag: Any, watched: Watched) -> Shape:
+def _two_stacks_lite(swag: TwoStacksLite, traced: TracedOperator) -> Structure:
     F, B, E = swag.F, swag.B, swag.E
     cells = []
     for p, slot in enumerate(walk(swag._cF, F, E), F):
         part = "F" if p < B else "B"
-        cells.append(cell(p - F, part, partial(watched, slot, part), coin=part == "B"))
-    return queue(cells, {"F": 0, "B": B - F, "E": E - F}, [beside(watched, swag.aggB, "aggB", "aggB", "B")])
+        cells.append(cell(p - F, part, partial(traced, slot, part), coin=part == "B"))
+    return queue(cells, {"F": 0, "B": B - F, "E": E - F}, [extra_partial(traced, swag.aggB, "aggB", "aggB", "B")])
 
 
 def part_of(p: int, pointers: Pointers) -> str:
@@ -58,63 +56,63 @@ def _relative(pointers: Pointers) -> dict[str, int]:
     return {name: p - pointers.F for name, p in pointers._asdict().items()}
 
 
-def _daba(swag: Any, watched: Watched) -> Shape:
+def _daba(swag: Daba, traced: TracedOperator) -> Structure:
     pointers = Pointers.of(swag)
     F, E = pointers.F, pointers.E
     pairs = zip(walk(swag._cF, F, E), walk(swag._cF, F, E, field=1), strict=True)
     cells = []
     for p, (val, agg) in enumerate(pairs, F):
         part = part_of(p, pointers)
-        cells.append(cell(p - F, part, partial(watched, val, "val", "val"), partial(watched, agg, part, "agg")))
+        cells.append(cell(p - F, part, partial(traced, val, "val", "val"), partial(traced, agg, part, "agg")))
     return queue(cells, _relative(pointers), [])
 
 
-def _daba_lite(swag: Any, watched: Watched) -> Shape:
+def _daba_lite(swag: DabaLite, traced: TracedOperator) -> Structure:
     pointers = Pointers.of(swag)
     cells = []
     for p, slot in enumerate(walk(swag._cF, pointers.F, pointers.E), pointers.F):
         part = part_of(p, pointers)
-        cells.append(cell(p - pointers.F, part, partial(watched, slot, part)))
+        cells.append(cell(p - pointers.F, part, partial(traced, slot, part)))
     rule, part = ("aggRA", "R") if pointers.L != pointers.R else ("idle", "none")
-    ra = beside(watched, swag.aggRA, rule, "aggRA", part)
-    return queue(cells, _relative(pointers), [ra, beside(watched, swag.aggB, "aggB", "aggB", "B")])
+    ra = extra_partial(traced, swag.aggRA, rule, "aggRA", part)
+    return queue(cells, _relative(pointers), [ra, extra_partial(traced, swag.aggB, "aggB", "aggB", "B")])
 
 
-def _stacks_went(operation: str, before: int, after: int) -> tuple[str, ...]:
+def _stacks_cases(operation: str, before: int, after: int) -> tuple[str, ...]:
     if operation == "insert":
         return ("push",)
     return ("pop",) if before else ("flip", "pop")
 
 
-TWO_STACKS = View(
+TWO_STACKS = AlgorithmView(
     name="two-stacks",
     algorithm=TwoStacks,
     kind="queue",
-    look=_two_stacks,
-    mark=lambda swag: len(swag.F),
-    went=_stacks_went,
+    shape=_two_stacks,
+    snapshot=lambda swag: len(swag.F),
+    cases_of=_stacks_cases,
     rules={"val": VAL, "F": FRONT.format(end="B", holds="agg is"), "B": BACK_AGG},
     cases=STACK_CASES,
-    every="+2 -2",
+    schedule="+2 -2",
 )
-TWO_STACKS_LITE = View(
+TWO_STACKS_LITE = AlgorithmView(
     name="two-stacks-lite",
     algorithm=TwoStacksLite,
     kind="queue",
-    look=_two_stacks_lite,
-    mark=lambda swag: swag.B - swag.F,
-    went=_stacks_went,
+    shape=_two_stacks_lite,
+    snapshot=lambda swag: swag.B - swag.F,
+    cases_of=_stacks_cases,
     rules={"F": FRONT.format(end="B", holds="holds"), "B": BACK, "aggB": AGG_B},
     cases=STACK_CASES,
-    every="+2 -2",
+    schedule="+2 -2",
 )
-DABA = View(
+DABA = AlgorithmView(
     name="daba",
     algorithm=Daba,
     kind="queue",
-    look=_daba,
-    mark=Pointers.of,
-    went=lambda _, before, after: cases(before, after),
+    shape=_daba,
+    snapshot=Pointers.of,
+    cases_of=lambda _, before, after: cases(before, after),
     rules={
         "val": VAL,
         "F": FRONT.format(end="L", holds="agg is"),
@@ -124,15 +122,15 @@ DABA = View(
         "B": BACK_AGG,
     },
     cases=DABA_CASES,
-    every="+1 -1 +6 -3",
+    schedule="+1 -1 +6 -3",
 )
-DABA_LITE = View(
+DABA_LITE = AlgorithmView(
     name="daba-lite",
     algorithm=DabaLite,
     kind="queue",
-    look=_daba_lite,
-    mark=Pointers.of,
-    went=lambda _, before, after: cases(before, after),
+    shape=_daba_lite,
+    snapshot=Pointers.of,
+    cases_of=lambda _, before, after: cases(before, after),
     rules={
         "F": FRONT.format(end="L", holds="holds"),
         "L": "left, [L, R): holds v_i ⊗ … ⊗ v_(R-F-1), from its own row up to the one before R",
@@ -144,5 +142,5 @@ DABA_LITE = View(
         "aggB": AGG_B,
     },
     cases=DABA_CASES,
-    every="+1 -1 +6 -3",
+    schedule="+1 -1 +6 -3",
 )
