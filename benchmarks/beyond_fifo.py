@@ -20,6 +20,7 @@ from common import describe_machine, make_console, save_csv, say_saved
 from rich.table import Table
 
 import slidewise as sw
+from slidewise.operators.traits import PLAIN
 
 N = 2**14
 COMPILED = [sw.Fiba, sw.DabaLite, sw.TwoStacksLite]
@@ -50,7 +51,7 @@ def counted() -> tuple[sw.Operator, list[int]]:
         calls[0] += 1
         return a + b
 
-    return dataclasses.replace(sw.count, combine=combine, builtin=False), calls
+    return dataclasses.replace(sw.count, combine=combine, builtin=False, traits=PLAIN), calls
 
 
 def calls_per_round(rounds: int) -> dict[str, float]:

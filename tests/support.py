@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import slidewise as sw
+from slidewise.operators.traits import PLAIN
 from slidewise.swag import ALGORITHMS, Swag
 
 
@@ -23,6 +24,7 @@ class Counter:
             combine=self._wrap(operator.combine),
             inverse=None if inverse is None else self._wrap(inverse),
             builtin=False,
+            traits=PLAIN,
         )
 
     def _wrap(self, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

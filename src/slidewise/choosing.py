@@ -10,7 +10,6 @@ from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.swag import (
     Amta,
     DabaLite,
@@ -101,7 +100,7 @@ RULES: list[Rule] = [
     Rule(
         "Is it an exact median or quantile?",
         "sw.median, sw.quantile(0.99)",
-        lambda asked: exact_quantile(asked.operator) is not None,
+        lambda asked: asked.operator.traits.quantile is not None,
         Choice(
             OrderStatistics,
             "the values are kept in order, where a rank is found in O(log n) steps; no small state could answer",
@@ -237,7 +236,7 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     for name, aggregate in definition.columns.items():
         window = aggregate.window
         assert window is not None
-        if exact_quantile(aggregate.operator) is not None or window.grain is not None:
+        if aggregate.operator.traits.quantile is not None or window.grain is not None:
             continue
         if window.closed in ("right", "both") and (window.rows is not None or window.last is not None):
             key = aggregate.columns, aggregate.condition, window.rows is not None

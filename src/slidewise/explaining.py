@@ -11,7 +11,7 @@ from slidewise.choosing import Choice, choose, shared_windows
 from slidewise.definition import Definition
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import COMPUTED, exact_quantile
+from slidewise.operators.traits import Takes
 from slidewise.windows import Beats, Duration, Length
 from slidewise.windows.grain import most_cells
 
@@ -72,11 +72,11 @@ class Explained:
         op = self.aggregate.operator
         if self.choice.algorithm is None:
             return ""
-        if exact_quantile(op) is not None:
+        if op.traits.quantile is not None:
             return "a batch reads its keys' whole windows, since ranks need every value"
-        if op.builtin and op.name in ("collect", "count_distinct"):
+        if op.traits.grows:
             return "a batch reads its keys' whole windows, since a state is as large as its rows"
-        if op.builtin and "approximate" in op.parameters:
+        if op.traits.spanning is not None:
             return "what a batch reads and writes does not grow with the window, since states have a bounded size"
         return ""
 
@@ -187,7 +187,7 @@ class BeatCost:
         calls = "2 of the operator, and at most 6 more for each beat, whatever the window"
         if size is None:
             state = f"at most {self.slices:,} states, whose size is the operator's own ({one.aggregate.operator.state})"
-        if exact_quantile(one.aggregate.operator) is not None:
+        if one.aggregate.operator.traits.quantile is not None:
             kept, state = "their rows, since ranks need every value", "16 bytes for each row in the window"
             calls = "none; O(log n) steps for each event, by OrderStatistics"
         return [f"slices keep: {kept}", f"calls per event: {calls}", f"a key's state: {state}"]
@@ -220,62 +220,27 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
     return found
 
 
-# Passes of their own, by operator, for windows of rows and of time.
-_ROW_PASSES = {
-    **dict.fromkeys(("max", "min"), "block scans in the vector unit"),
-    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    **dict.fromkeys(("variance", "stddev"), "running sums of exact parts, or block scans of double-doubles"),
-}
-_ANY_PASSES = {
-    **dict.fromkeys(("sum", "mean", "geomean"), "running sums in exact parts, rounded once"),
-    "count": "the difference of the window's two ends",
-    "first": "the row at the window's old end",
-    "last": "the row at the window's young end",
-    "count_distinct": "a count per value, kept as rows come and go",
-    "hyperloglog": "registers that know when they run out",
-    "bloom": "the last row that set each bit of the probe",
-    **dict.fromkeys(("median", "quantile"), "rows sorted in segments, the window a set of ranks"),
-}
-
-
 def _kernel(aggregate: Aggregate) -> str:
     op, window = aggregate.operator, aggregate.window
     assert window is not None
-    if not op.builtin:
+    traits, words = op.traits, op.traits.words
+    if traits.compiled and traits.form is None:
         return (
             "compiled by Numba into a Two-Stacks pass, about 3 calls per row; if it cannot be, DabaLite and a warning"
         )
-    special = _ROW_PASSES.get(op.name) if window.rows is not None else None
-    special = special or _ANY_PASSES.get(op.name)
-    if op.name in ("collect", "naive_bayes", "countmin"):
+    if not traits.compiled and traits.window_pass is None:
         return "DabaLite, interpreted: its states are Python objects"
-    text = "; over text, DabaLite interpreted" if op.name in _ALSO_TEXT else ""
-    chosen = exact_quantile(op)
-    text = "; over text, OrderStatistics interpreted" if chosen and chosen[1] not in COMPUTED else text
+    special = (words.rows if window.rows is not None else "") or words.tables
+    text = f"; over text, {words.text}" if words.text else ""
     return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
 
 
-_ALSO_TEXT = ("max", "min", "argmax", "argmin", "maxcount", "mincount", "m4")
-
-
 def state_bytes(op: Operator) -> int | None:
-    """The bytes of one partial aggregate over 64-bit numbers; None where it grows, or is a user's own."""
-    if not op.builtin:
-        return None
-    of = op.parameters
-    sketches = {
-        "bloom": lambda: of["bits"] // 8,
-        "countmin": lambda: 8 * of["width"] * of["depth"],
-        "hyperloglog": lambda: 2 ** of["p"],
-    }
-    if op.name in sketches:
-        return int(sketches[op.name]())
-    if op.name == "count":
-        return 8
-    from slidewise.kernels.codegen.layouts import builtin_layout
-
-    kind = "bool" if op.name.startswith("bool_") else "float64"
-    layout = builtin_layout(op.name, (kind,) * int(op.arity()[0] or 1))
+    """The bytes of one partial aggregate over 64-bit numbers; None where it grows, or only its functions know."""
+    if op.traits.state_bytes is not None:
+        return op.traits.state_bytes
+    kind = "bool" if op.traits.takes is Takes.BOOLS else "float64"
+    layout = op.layout((kind,) * int(op.arity()[0] or 1))
     return None if layout is None else sum(1 if field == "bool" else 8 for field in layout.fields)
 
 
@@ -326,8 +291,8 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     size = last.ns if isinstance(last, Duration) else last
     step = grain.ns if isinstance(grain, Duration) else grain
     shown = repr(str(grain)) if isinstance(grain, Duration) else repr(grain)
-    asked = exact_quantile(aggregate.operator)
-    instead = "" if asked is None else f"sw.quantile({asked[0]!r}, approximate=0.01) and "
+    asked = aggregate.operator.traits.quantile
+    instead = "" if asked is None else f"sw.quantile({asked.q!r}, approximate=0.01) and "
     return f"{found}; with {instead}grain={shown} at most {most_cells(size, step):,} partials"
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.passes import special
+from slidewise.kernels.passes import window_passes
 
 HEALTH = sw.Sliding(
     by="k",
@@ -35,7 +35,7 @@ def test_a_definition_with_quantiles_is_plain_data() -> None:
 def test_a_table_is_sorted_once_for_all_quantiles_of_a_window() -> None:
     choose = np.random.default_rng(1)
     table = pa.table({"k": choose.integers(0, 3, 500), "t": np.arange(500), "x": choose.random(500)})
-    with patch.object(special, "quantiles", wraps=special.quantiles) as sorting:
+    with patch.object(window_passes, "quantiles", wraps=window_passes.quantiles) as sorting:
         HEALTH(table)
     assert sorted(len(call.args[3]) for call in sorting.call_args_list) == [1, 1, 3]  # approximate, all, and the rest
 

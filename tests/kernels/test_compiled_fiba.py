@@ -17,7 +17,7 @@ from slidewise.compiled.fiba_source import fiba_source
 from slidewise.compiled.source import Steps
 from slidewise.compiled.window import Program
 from slidewise.errors import OperatorFailedError
-from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.layout import Layout
 from slidewise.operators.values.equality import same
 from slidewise.swag.fiba.node import NOTHING, Node
 

@@ -15,7 +15,7 @@ import slidewise as sw
 from slidewise.compiled.peer_source import OTHERS, slots
 from slidewise.compiled.source import array_names, compiled_source
 from slidewise.evaluation.measure import windows
-from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.layout import Layout
 from slidewise.swag.flat_fat import EMPTY
 
 ROOM = 40

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import InputError
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind, Takes
 
 if TYPE_CHECKING:
     from slidewise.columns.series import Column
 
-# What these give is of the input's own type, so times and text come back as what they were.
-_KEEPS_TYPE = ("max", "min", "first", "last", "argmax", "argmin", "m4")
-_ANY_TYPE = (*_KEEPS_TYPE, "count", "count_distinct", "collect", "maxcount", "mincount")
-_CHOOSES = ("lower", "higher", "nearest")  # quantiles that are one of the values
-_HASHES = ("bloom", "countmin", "hyperloglog", "naive_bayes")
-
-
-def keeps_type(op: Operator) -> bool:
-    """Whether answers are of the input's own type."""
-    return op.builtin and (op.name in _KEEPS_TYPE or op.parameters.get("interpolation") in _CHOOSES)
-
 
 def check_type(op: Operator, column: Column, name: str) -> None:
-    """Refuse a column that a built-in operator cannot aggregate; `name` is what the error calls it."""
+    """Refuse a column that an operator cannot aggregate; `name` is what the error calls it."""
+    takes = op.traits.takes
     nothing = not len(column) or (column.valid is not None and not column.valid.any())
-    if not op.builtin or (column.is_object and nothing):
+    if column.is_object and nothing:
         return
     holds = "times" if column.unit is not None else "text or other objects" if column.is_object else column.data.dtype
-    if op.name in ("bool_and", "bool_or"):
-        if column.data.dtype != bool:
-            raise InputError(f"{op.name} takes True and False, but {name} holds {holds}; compare them first")
-    elif op.name in _HASHES:
-        if column.unit is not None:
-            raise InputError(f"{op.name} takes numbers and text, but {name} holds times; cast them to integers first")
-    elif op.name not in _ANY_TYPE and not keeps_type(op):
+    if takes is Takes.BOOLS and column.data.dtype != bool:
+        raise InputError(f"{op.name} takes True and False, but {name} holds {holds}; compare them first")
+    if takes is Takes.HASHABLE and column.unit is not None:
+        raise InputError(f"{op.name} takes numbers and text, but {name} holds times; cast them to integers first")
+    if takes is Takes.NUMBERS:
         if column.unit is not None:
             raise InputError(f"{op.name} takes numbers, but {name} holds times; subtract a start from them first")
         if column.is_object:
@@ -42,37 +32,28 @@ def check_type(op: Operator, column: Column, name: str) -> None:
 
 
 def readied(op: Operator, columns: list[Column]) -> list[Column]:
-    """The columns as the operator takes them: a user's own sees times as Python has them, wherever it runs."""
-    if not op.builtin or op.name == "collect":
-        return [column.as_objects() for column in columns]
-    return columns
+    """The columns as the operator takes them: plain functions see times as Python has them, wherever they run."""
+    return [column.as_objects() for column in columns] if op.traits.python_times else columns
+
+
+def as_numbers(op: Operator, column: Column) -> Column:
+    """Bools as numbers, for operators that compute with them."""
+    if op.traits.computes and column.data.dtype == bool:
+        return replace(column, data=column.data.astype("int64"))
+    return column
 
 
 def restored(op: Operator, columns: list[Column], fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of the answers, of the input's own type where the operator keeps it."""
-    if keeps_type(op):
+    if op.traits.keeps_type:
         return {name: columns[0].back(part) for name, part in fields.items()}
-    if op.builtin and op.name == "collect":
+    if op.traits.answer is AnswerKind.LIST:
         return {name: columns[0].lists(part) for name, part in fields.items()}
     return fields
 
 
-_FLOATS = (
-    "mean",
-    "geomean",
-    "variance",
-    "stddev",
-    "product",
-    "covariance",
-    "correlation",
-    "relative_variation",
-    "median",
-)
-_COUNTS = ("count", "maxcount", "mincount", "count_distinct", "hyperloglog")
-
-
 def answer_type(op: Operator, types: list[Any]) -> Any:
-    """The Arrow type of a built-in operator's answers for inputs of these Arrow types; None where it has none.
+    """The Arrow type of an operator's answers for inputs of these Arrow types; None where it has none, or is inferred.
 
     >>> import pyarrow as pa, slidewise as sw
     >>> answer_type(sw.sum, [pa.int8()]), answer_type(sw.max, [pa.float32()])
@@ -81,20 +62,20 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
     import pyarrow as pa
     from pyarrow import types as kinds
 
-    if not op.builtin:
-        return None
     types = [kind.value_type if kinds.is_dictionary(kind) else kind for kind in types]
     types = [pa.string() if str(kind) == "string_view" else kind for kind in types]
-    if op.name in _FLOATS or (op.name == "quantile" and not keeps_type(op)):
-        return pa.float64()
-    if op.name in _COUNTS:
-        return pa.int64()
-    if op.name in ("sum", "value_range"):
-        return pa.float64() if kinds.is_floating(types[0]) else pa.int64()
-    if op.name in ("bool_and", "bool_or") or (op.name == "bloom" and "probe" in op.parameters):
-        return pa.bool_()
-    if op.name == "collect":
-        return pa.list_(types[0])
-    if op.name == "m4":
-        return pa.struct([(name, types[0]) for name in ("first", "min", "max", "last")])
-    return types[0] if keeps_type(op) else None
+    match op.traits.answer:
+        case AnswerKind.FLOAT:
+            return pa.float64()
+        case AnswerKind.INT:
+            return pa.int64()
+        case AnswerKind.BOOL:
+            return pa.bool_()
+        case AnswerKind.NUMBER:
+            return pa.float64() if kinds.is_floating(types[0]) else pa.int64()
+        case AnswerKind.LIST:
+            return pa.list_(types[0])
+        case AnswerKind.INPUT:
+            fields = op.traits.fields
+            return pa.struct([(name, types[0]) for name in fields]) if fields else types[0]
+    return None

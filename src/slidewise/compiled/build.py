@@ -13,10 +13,10 @@ from slidewise.compiled.source import STEPS, Steps, compiled_source
 from slidewise.compiled.window import WINDOWS, Compiled, Program
 from slidewise.errors import InputError, SlidewiseError, UnsuitableOperatorError
 from slidewise.kernels.codegen.kernel import reason
-from slidewise.kernels.codegen.layouts import Layout, builtin_layout
 from slidewise.kernels.compiler.cache import load_source
 from slidewise.kernels.compiler.fingerprints import fingerprint
 from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.swag import Fiba, OrderStatistics, Swag
 
@@ -73,7 +73,7 @@ def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
 
 
 def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
-    layout = builtin_layout(operator.name, dtypes) if operator.builtin else None
+    layout = operator.layout(dtypes)
     if layout is not None:
         return _PROGRAMS.get_or_make(
             (algorithm, operator.name, dtypes), lambda: _builtin(algorithm, operator, dtypes, layout)
@@ -90,7 +90,7 @@ def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout
             "from numba import uint64",
             "from slidewise.kernels.compiler.jit import njit",
             "from slidewise.kernels.codegen.forms import forms",
-            f"lift, combine, lower = forms({operator.name!r}, {kinds!r})",
+            f"lift, combine, lower = forms({operator.traits.form!r}, {kinds!r})",
             "jit = njit(cache=True, nogil=True, error_model='numpy')",
             "inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True)",
             source,
@@ -130,8 +130,7 @@ def _users(algorithm: str, operator: Operator, functions: tuple[Hashable, ...], 
 
 def _built_in(dtypes: tuple[str, ...]) -> str:
     """The built-in operators that have a compiled form for these types."""
-    from slidewise import operators
+    from slidewise.operators import CATALOGUE
 
-    known = [operator for operator in vars(operators).values() if isinstance(operator, Operator)]
-    fitting = {o.name for o in known if o.arity()[0] == len(dtypes) and builtin_layout(o.name, dtypes) is not None}
+    fitting = {op.name for op in CATALOGUE if op.arity()[0] == len(dtypes) and op.layout(dtypes) is not None}
     return ", ".join(sorted(fitting)) or "no built-in one"

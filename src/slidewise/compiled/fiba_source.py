@@ -19,7 +19,7 @@ from slidewise.compiled.fiba_bulk_source import BULK, LOOPS
 from slidewise.compiled.fiba_node_source import NODES, ORDER, SPINES
 from slidewise.compiled.fiba_row_source import LATE
 from slidewise.compiled.source import keep
-from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.layout import Layout
 
 # Calls cost more than what these do, and so does counting references to the arrays in the loops.
 INLINED = (
@@ -39,8 +39,8 @@ def levels(min_arity: int) -> int:
 def fiba_source(layout: Layout, inputs: int, min_arity: int, loops: str = LOOPS) -> str:
     """The text of the functions; it needs jit, inlined, and the operator's functions.
 
-    >>> from slidewise.kernels.codegen.layouts import builtin_layout
-    >>> text = fiba_source(builtin_layout("maxcount", ("int64",)), 1, 4)
+    >>> import slidewise as sw
+    >>> text = fiba_source(sw.maxcount.layout(("int64",)), 1, 4)
     >>> print(text[text.index("def partial"):text.index("@jit")])
     def partial(I, V0, V1):
         if I[0, HEIGHT] == 0:

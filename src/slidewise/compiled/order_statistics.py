@@ -12,7 +12,7 @@ from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.order import order_tree as trees
 from slidewise.kernels.order.quantiles import METHODS, gap_of, place_of
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import COMPUTED, exact_quantile
+from slidewise.operators.traits import Quantile
 
 SMALLEST = 8
 START, STOP, NANS = range(3)
@@ -94,7 +94,7 @@ class CompiledOrder:
     __slots__ = ("_interpolation", "_q", "_ring", "_state", "_tree", "dtype", "operator")
 
     def __init__(self, operator: Operator, dtype: str) -> None:
-        asked = exact_quantile(operator)
+        asked = operator.traits.quantile
         if asked is None or dtype == "bool":
             raise InputError(
                 f"OrderStatistics is compiled for median and quantile over float64 or int64, not {operator.name} over "
@@ -171,7 +171,7 @@ class CompiledOrder:
         return out
 
     def _answers(self, count: int) -> Any:
-        return np.empty(count, np.float64 if self._interpolation in COMPUTED else self.dtype)
+        return np.empty(count, np.float64 if Quantile(self._q, self._interpolation).computed else self.dtype)
 
     def _rows(self) -> Any:
         return self._ring[np.arange(self._state[START], self._state[STOP]) & (len(self._ring) - 1)]

@@ -13,7 +13,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +218,8 @@ STEPS = {
 def compiled_source(steps: Steps, layout: Layout, inputs: int, loops: str = LOOPS) -> str:
     """The text of an algorithm's functions for an operator of so many inputs; it needs jit, uint64 and the operator's.
 
-    >>> from slidewise.kernels.codegen.layouts import builtin_layout
-    >>> text = compiled_source(STEPS["DabaLite"], builtin_layout("maxcount", ("int64",)), 1)
+    >>> import slidewise as sw
+    >>> text = compiled_source(STEPS["DabaLite"], sw.maxcount.layout(("int64",)), 1)
     >>> print(text[text.index("def partial"):text.index("def insert_row")])
     def partial(F, L, R, A, B, E, aggRA, aggB, slots0, slots1):
         mask = uint64(slots0.size - 1)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from slidewise.compiled.inputs import TYPES, read_column, read_number
 from slidewise.compiled.source import Steps
 from slidewise.errors import EmptyWindowError, InputError, OperatorFailedError, SlidewiseError, SumOverflowError
-from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
 Array = npt.NDArray[Any]

@@ -17,6 +17,7 @@ from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind
 from slidewise.operators.values.equality import same
 
 
@@ -30,7 +31,7 @@ def as_arrays(spec: WindowSpec, types: list[Any], answers: list[list[Any]]) -> l
         if one.operator.answers is not None:
             arrays.append(values_as_declared(one.operator, values, one.name))
             continue
-        if one.operator.builtin and one.operator.name == "m4":
+        if one.operator.traits.fields:
             values = [None if value is None else value._asdict() for value in values]
         try:
             arrays.append(_as_array(values, answer_type(one.operator, types)))
@@ -74,11 +75,8 @@ def check_inputs(op: Operator, names: tuple[str, ...], columns: list[Column], ty
     """Refuse columns that an operator cannot take, and an operator whose answers no table can hold."""
     for column, name in zip(columns, names, strict=False):
         check_type(op, column, repr(name))
-    if op.builtin and answer_type(op, types) is None:
-        raise InputError(
-            f"{op.name} answers with an object that no table can hold"
-            + ("; ask it for one value: sw.bloom(probe='ann')" if op.name == "bloom" else "; use live().push")
-        )
+    if op.traits.answer is AnswerKind.OBJECT:
+        raise InputError(f"{op.name} answers with an object that no table can hold; {op.traits.instead}")
 
 
 def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answers, column: str | None = None) -> Any:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
-from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sliding import bounds_of, joined_places
 from slidewise.engine.window_spec import WindowSpec

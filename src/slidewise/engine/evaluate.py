@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.columns.operator_types import as_numbers
 from slidewise.columns.results import BARE
 from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
 from slidewise.kernels.bounds.rows_and_times import row_bounds, time_bounds
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.grouping import Grouped
-from slidewise.kernels.passes.dispatch import compiled_kernel, run_bounds, run_rows
+from slidewise.kernels.passes.dispatch import run_bounds, run_rows
 from slidewise.kernels.passes.interpreted import interpreted
-from slidewise.kernels.passes.special import SPECIAL, encode, quantile_of_rows, quantiles_of
+from slidewise.kernels.passes.window_passes import WINDOW_PASSES, encode, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def answer(
         rows = min(rows or m, max(m, 1))
     grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
     inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
-    droppable = least <= 1 or (keys is None and never_raises(op))
+    droppable = least <= 1 or (keys is None and op.traits.never_raises)
     if rows is not None and valid is None and window.closed == "right" and droppable:
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
         if least > 1:
@@ -81,7 +80,7 @@ def several_over_bounds(
     counts = ends - starts if valid is not None or may_be_empty or least > 1 else None
     if counts is not None and least > 1:
         starts = np.where(counts < least, ends, starts)
-    if len(ops) > 1 and all(map(exact_quantile, ops)) and inputs[0].dtype != object:
+    if len(ops) > 1 and all(op.traits.quantile for op in ops) and inputs[0].dtype != object:
         found = quantiles_of(ops, inputs[0], starts, ends)
     else:
         found = [_windows(op, inputs, starts, ends) for op in ops]
@@ -95,36 +94,15 @@ def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Arra
     """The fields of the answers by name, `BARE` where answers are no structs; and which rows have one."""
     ok = answers.valid
     fields = answers.fields
-    if op.builtin and op.name == "m4":
+    names = op.traits.fields
+    if names:
         if len(fields) == 1:
-            fields = [_objects([None if four is None else four[i] for four in fields[0]]) for i in range(4)]
-        return dict(zip(["first", "min", "max", "last"], fields, strict=True)), ok
+            structs = fields[0]
+            fields = [_objects([None if one is None else one[i] for one in structs]) for i in range(len(names))]
+        return dict(zip(names, fields, strict=True)), ok
     if len(fields) == 1 and not answers.struct:
         return {BARE: fields[0]}, ok
     return {str(i): field for i, field in enumerate(fields)}, ok
-
-
-# What runs without ever raising on rows that are too few, so that their answers can be dropped afterwards.
-_NEVER_RAISE = (
-    *("max", "min", "first", "last", "mean", "variance", "stddev", "maxcount", "mincount", "count", "geomean"),
-    *("median", "quantile"),
-)
-_OF_NUMBERS = (
-    *("sum", "mean", "geomean", "product", "variance", "stddev", "covariance", "correlation"),
-    *("value_range", "relative_variation", "median", "quantile"),
-)
-
-
-def never_raises(op: Operator) -> bool:
-    """Whether rows that are too few can be answered and the answers dropped."""
-    return op.builtin and op.name in _NEVER_RAISE
-
-
-def as_numbers(op: Operator, column: Column) -> Column:
-    """Bools as numbers, for operators that compute with them."""
-    if op.builtin and op.name in _OF_NUMBERS and column.data.dtype == bool:
-        return replace(column, data=column.data.astype(np.int64))
-    return column
 
 
 def _objects(values: list[Any]) -> Array:
@@ -143,12 +121,10 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
     """The common case: no nulls, the last n rows, of each key where there are offsets."""
     m = len(inputs[0])
     offsets = np.array([0, m]) if offsets is None else offsets
-    special = op.builtin and op.name in ("count", "collect", *SPECIAL)
-    kernel = None if special or any(x.dtype == object for x in inputs) else compiled_kernel(op, inputs)
-    if kernel is not None:
-        return run_rows(op, kernel, inputs, offsets, n)
-    if op.builtin and op.name in ("median", "quantile") and inputs[0].dtype != object:
-        return quantile_of_rows(op, inputs[0], offsets, n)
+    if all(x.dtype != object for x in inputs):
+        answers = run_rows(op, inputs, offsets, n)
+        if answers is not None:
+            return answers
     index = np.int32 if m < 2**31 - 1 else np.int64
     starts, ends = np.empty(m, index), np.empty(m, index)
     row_bounds(offsets, n, False, starts, ends)
@@ -156,16 +132,10 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
 
 
 def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
-    if op.builtin and op.name == "count":
-        return Answers([(ends - starts).astype(np.int64)], None)
-    if op.builtin and op.name in SPECIAL:
-        return SPECIAL[op.name](op, inputs[0], starts, ends)
-    if any(x.dtype == object for x in inputs) or (op.builtin and op.name == "collect"):
-        return interpreted(op, inputs, starts, ends)
-    kernel = compiled_kernel(op, inputs)
-    if kernel is None:
-        return interpreted(op, inputs, starts, ends)
-    return run_bounds(op, kernel, inputs, starts, ends)
+    if op.traits.window_pass is not None:
+        return WINDOW_PASSES[op.traits.window_pass](op, inputs[0], starts, ends)
+    answers = None if any(x.dtype == object for x in inputs) else run_bounds(op, inputs, starts, ends)
+    return interpreted(op, inputs, starts, ends) if answers is None else answers
 
 
 def _bounds(

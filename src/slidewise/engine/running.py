@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.columns.operator_types import as_numbers
 from slidewise.columns.series import Column
 from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
-from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.joining import as_python
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sorting import mark_peers
@@ -171,7 +171,7 @@ def _compiled(
     gained = np.diff(total[offsets])[:keys]
     found, states = [], []
     for one, old in zip(spec.members, before.states, strict=True):
-        if one.operator.builtin and one.operator.name == "count":
+        if one.operator.traits.counts_rows:
             answers = Answers([counts.copy()], None)
             states.append((before.counts + gained).tolist())
         else:

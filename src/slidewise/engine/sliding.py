@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
-from slidewise.engine.evaluate import as_numbers, several_over_bounds
+from slidewise.engine.evaluate import several_over_bounds
 from slidewise.engine.joining import CannotJoinError, alike, as_floats, as_python, joined
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import grain_bounds
 from slidewise.kernels.bounds.rows_and_times import time_bounds
 from slidewise.kernels.order.grouping import Grouped
-from slidewise.operators.quantiles import exact_quantile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,7 +139,7 @@ class SlidingBatch:
 
 def _together(spec: WindowSpec) -> list[list[Member]]:
     """Members that are answered at once: quantiles of the same values that need as many rows; others are alone."""
-    if exact_quantile(spec.members[0].operator) and len({one.least for one in spec.members}) == 1:
+    if spec.members[0].operator.traits.quantile and len({one.least for one in spec.members}) == 1:
         return [spec.members]
     return [[one] for one in spec.members]
 

@@ -148,7 +148,7 @@ def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
 def _codes(name: str, series: Any) -> tuple[Array, int]:
     import pyarrow as pa
 
-    from slidewise.kernels.passes.special import encode
+    from slidewise.kernels.passes.window_passes import encode
 
     try:
         keys = as_arrow(series)

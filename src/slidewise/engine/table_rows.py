@@ -12,15 +12,13 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.frames import Frame
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition, order_matters
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.evaluate import (
     all_valid,
-    as_numbers,
     find_bounds,
-    never_raises,
     over_bounds,
     plain_rows,
     several_over_bounds,
@@ -30,7 +28,7 @@ from slidewise.errors import InputError, WindowError
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.aggregate import Aggregate, at_least
-from slidewise.operators.quantiles import exact_quantile
+from slidewise.operators.traits import AnswerKind
 from slidewise.windows import Duration, Window
 
 
@@ -123,7 +121,7 @@ class Rows:
         valid = self._present(aggregate, columns)
         given = readied(op, columns)
         inputs = [
-            self._bring(f"{op.name == 'collect'} {name}", column)
+            self._bring(f"{op.traits.answer is AnswerKind.LIST} {name}", column)
             for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
         ]
         least = at_least(op, window)
@@ -135,7 +133,7 @@ class Rows:
                 found = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
                 self._ready |= dict(zip(alike, found, strict=True))
             answers = self._ready[aggregate]
-        elif plain and self._count and (least <= 1 or never_raises(op)):
+        elif plain and self._count and (least <= 1 or op.traits.never_raises):
             n = min(window.rows or self._count, self._count)
             answers = plain_rows(op, inputs, n, self.arranged.offsets)
             if least > 1:
@@ -150,9 +148,9 @@ class Rows:
 
     def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
         """The exact quantiles over the same rows as this one, which are answered together with it."""
-        if exact_quantile(aggregate.operator) is None:
+        if aggregate.operator.traits.quantile is None:
             return []
-        others = [one for one in self._definition.columns.values() if exact_quantile(one.operator) is not None]
+        others = [one for one in self._definition.columns.values() if one.operator.traits.quantile is not None]
         return list(dict.fromkeys(one for one in others if replace(one, operator=aggregate.operator) == aggregate))
 
     def _number_in_key(self) -> Array:

@@ -15,7 +15,6 @@ from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.answer_types import check_answer
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.operators.values.hashing import plain
 from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
@@ -167,7 +166,7 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     for name, aggregate in definition.columns.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
-        ordered = exact_quantile(op) is not None
+        ordered = op.traits.quantile is not None
         seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, window.grain, ordered)
         if seen not in found:
             found[seen] = WindowSpec(aggregate.columns, aggregate.condition, window, definition.on is not None)

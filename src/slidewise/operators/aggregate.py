@@ -68,13 +68,11 @@ class Aggregate:
 
 def check_partials(op: Operator, window: Window) -> None:
     """Refuse a grain where no partial aggregate can stand for rows."""
-    from slidewise.operators.quantiles import exact_quantile
-
-    asked = None if window.grain is None else exact_quantile(op)
+    asked = None if window.grain is None else op.traits.quantile
     if asked is not None:
         raise WindowError(
             f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept "
-            f"as one partial aggregate; use sw.quantile({asked[0]!r}, approximate=0.01), or leave out the grain"
+            f"as one partial aggregate; use sw.quantile({asked.q!r}, approximate=0.01), or leave out the grain"
         )
 
 
@@ -82,4 +80,4 @@ def at_least(op: Operator, window: Window) -> int:
     """How many rows an answer needs; counts, and lists of no rows, have one without any."""
     if window.at_least is not None:
         return window.at_least
-    return 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1
+    return 0 if op.traits.answers_empty else 1

@@ -10,6 +10,7 @@ from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind, Takes, Traits
 from slidewise.operators.values.hashing import plain
 
 
@@ -107,6 +108,12 @@ def make_naive_bayes(smoothing: float = 1.0) -> Operator:
         parameters={"smoothing": float(smoothing)},
         make=make_naive_bayes,
         is_state=_is_tally,
+        traits=Traits(
+            takes=Takes.HASHABLE,
+            answer=AnswerKind.OBJECT,
+            python_times=False,
+            compiled=False,
+        ),
         builtin=True,
     )
 

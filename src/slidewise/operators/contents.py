@@ -8,7 +8,8 @@ from typing import Any
 
 from slidewise.errors import InputError
 from slidewise.operators.operator import Operator
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.traits import AnswerKind, Traits, Words
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.equality import same
 from slidewise.operators.values.hashing import is_finer, plain
 
@@ -36,7 +37,15 @@ count_distinct = Operator(
     state="the set of values: it grows with them",
     encode=lambda state: tuple(sorted(state, key=lambda value: (type(value).__name__, repr(value)))),
     decode=lambda values: frozenset(math.nan if value != value else value for value in values),
-    is_state=layouts.is_a(frozenset),
+    is_state=checks.is_a(frozenset),
+    traits=Traits(
+        answer=AnswerKind.INT,
+        python_times=False,
+        grows=True,
+        compiled=False,
+        window_pass="count_distinct",
+        words=Words("a count per value, kept as rows come and go"),
+    ),
     builtin=True,
 )
 
@@ -100,6 +109,12 @@ collect = Operator(
     state="a rope of all values",
     encode=tuple,
     decode=lambda values: Rope.of(*values),
-    is_state=layouts.is_a(Rope),
+    is_state=checks.is_a(Rope),
+    traits=Traits(
+        answer=AnswerKind.LIST,
+        answers_empty=True,
+        grows=True,
+        compiled=False,
+    ),
     builtin=True,
 )

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from slidewise.errors import InputError, SumOverflowError
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.inputs import number
 
 
@@ -52,6 +54,14 @@ def _no_order(a: Any, b: Any) -> InputError:
     )
 
 
+def _value_layout(dtypes: tuple[str, ...]) -> Layout:
+    """A bare value of the input's type."""
+    return Layout(dtypes, dtypes, scalar=True)
+
+
+_SCANS = "block scans in the vector unit"
+_TEXT = "DabaLite interpreted"
+
 max_ = Operator(
     name="max",
     identity=None,
@@ -60,6 +70,17 @@ max_ = Operator(
     selective=True,
     output="as the input",
     state="the value",
+    traits=Traits(
+        answer=AnswerKind.INPUT,
+        python_times=False,
+        bounded=True,
+        never_raises=True,
+        form="max",
+        layout=_value_layout,
+        rows_pass="max",
+        words=Words(rows=_SCANS, text=_TEXT),
+        plot=Plot(level=True, line=":", reduced="max"),
+    ),
     builtin=True,
 )
 
@@ -71,6 +92,17 @@ min_ = Operator(
     selective=True,
     output="as the input",
     state="the value",
+    traits=Traits(
+        answer=AnswerKind.INPUT,
+        python_times=False,
+        bounded=True,
+        never_raises=True,
+        form="min",
+        layout=_value_layout,
+        rows_pass="min",
+        words=Words(rows=_SCANS, text=_TEXT),
+        plot=Plot(level=True, line=":", reduced="min"),
+    ),
     builtin=True,
 )
 
@@ -91,7 +123,15 @@ def _argument(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
         inputs=("x", "y"),
         output="as x",
         state="the row's y and x",
-        is_state=layouts.or_none(layouts.fields(layouts.anything, layouts.anything)),
+        is_state=checks.or_none(checks.fields(checks.anything, checks.anything)),
+        traits=Traits(
+            answer=AnswerKind.INPUT,
+            python_times=False,
+            bounded=True,
+            form=name,
+            layout=lambda dtypes: Layout((dtypes[1], dtypes[0]), dtypes[:1]),
+            words=Words(text=_TEXT),
+        ),
         builtin=True,
     )
 
@@ -117,7 +157,17 @@ def _counted(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
         commutative=True,
         output="int64",
         state="the value and a count",
-        is_state=layouts.or_none(layouts.fields(layouts.anything, layouts.count)),
+        is_state=checks.or_none(checks.fields(checks.anything, checks.count)),
+        traits=Traits(
+            answer=AnswerKind.INT,
+            python_times=False,
+            never_raises=True,
+            bounded=True,
+            sign="×",
+            form=name,
+            layout=lambda dtypes: Layout((dtypes[0], "int64"), ("int64",)),
+            words=Words(text=_TEXT),
+        ),
         builtin=True,
     )
 
@@ -132,6 +182,17 @@ first = Operator(
     selective=True,
     output="as the input",
     state="the value",
+    traits=Traits(
+        answer=AnswerKind.INPUT,
+        python_times=False,
+        bounded=True,
+        never_raises=True,
+        form="first",
+        layout=_value_layout,
+        bounds_pass="first",
+        words=Words("the row at the window's old end"),
+        plot=Plot(level=True, line="--"),
+    ),
     builtin=True,
 )
 
@@ -142,6 +203,17 @@ last = Operator(
     selective=True,
     output="as the input",
     state="the value",
+    traits=Traits(
+        answer=AnswerKind.INPUT,
+        python_times=False,
+        bounded=True,
+        never_raises=True,
+        form="last",
+        layout=_value_layout,
+        bounds_pass="last",
+        words=Words("the row at the window's young end"),
+        plot=Plot(level=True, line="--"),
+    ),
     builtin=True,
 )
 
@@ -180,7 +252,15 @@ value_range = Operator(
     commutative=True,
     output="as the input",
     state="the least and the greatest value",
-    is_state=layouts.or_none(layouts.fields(layouts.number, layouts.number)),
+    is_state=checks.or_none(checks.fields(checks.number, checks.number)),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.NUMBER,
+        python_times=False,
+        sign="–",
+        form="value_range",
+        layout=lambda dtypes: Layout(dtypes * 2, dtypes),
+    ),
     builtin=True,
 )
 
@@ -193,7 +273,16 @@ relative_variation = Operator(
     commutative=True,
     output="float64, null where the greatest value is 0",
     state="the least and the greatest value",
-    is_state=layouts.or_none(layouts.fields(layouts.number, layouts.number)),
+    is_state=checks.or_none(checks.fields(checks.number, checks.number)),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        sign="–",
+        form="relative_variation",
+        layout=lambda dtypes: Layout(dtypes * 2, ("float64",), optional=True),
+        plot=Plot(change=True, reduced="max"),
+    ),
     builtin=True,
 )
 
@@ -222,6 +311,15 @@ m4 = Operator(
     state="four values",
     encode=lambda state: state if state is None else tuple(state),
     decode=lambda values: values if values is None else M4(*values),
-    is_state=layouts.or_none(layouts.fields(*[layouts.anything] * 4)),
+    is_state=checks.or_none(checks.fields(*[checks.anything] * 4)),
+    traits=Traits(
+        answer=AnswerKind.INPUT,
+        python_times=False,
+        bounded=True,
+        fields=M4._fields,
+        form="m4",
+        layout=lambda dtypes: Layout(dtypes * 4, dtypes * 4, single=False),
+        words=Words(text=_TEXT),
+    ),
     builtin=True,
 )

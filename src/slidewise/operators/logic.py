@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.traits import AnswerKind, Takes, Traits
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.inputs import truth
+
+
+def _layout(dtypes: tuple[str, ...]) -> Layout | None:
+    return Layout(("bool",), ("bool",), scalar=True) if dtypes[0] == "bool" else None
+
 
 bool_and = Operator(
     name="bool_and",
@@ -15,7 +22,14 @@ bool_and = Operator(
     selective=True,
     output="bool",
     state="a bool",
-    is_state=layouts.truth,
+    is_state=checks.truth,
+    traits=Traits(
+        takes=Takes.BOOLS,
+        answer=AnswerKind.BOOL,
+        python_times=False,
+        form="bool_and",
+        layout=_layout,
+    ),
     builtin=True,
 )
 
@@ -28,6 +42,13 @@ bool_or = Operator(
     selective=True,
     output="bool",
     state="a bool",
-    is_state=layouts.truth,
+    is_state=checks.truth,
+    traits=Traits(
+        takes=Takes.BOOLS,
+        answer=AnswerKind.BOOL,
+        python_times=False,
+        form="bool_or",
+        layout=_layout,
+    ),
     builtin=True,
 )

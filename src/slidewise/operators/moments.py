@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
 from slidewise.operators.values import double_double as dd
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.double_double import ZERO, DoubleDouble, add, multiply
 from slidewise.operators.values.inputs import number
 
@@ -117,7 +119,14 @@ def _lower_stddev(m: Moments) -> float | None:
     return math.sqrt(_variance(m.n, m.s, m.ss)) if m.n > 1 else None
 
 
+_MOMENTS = Words(rows="running sums of exact parts, or block scans of double-doubles")
 _STATE = "a count, the first value, two double-double moments about it"
+
+
+def _moments_layout(doubles: int) -> Layout:
+    """A count and so many double-doubles; no answer below two rows."""
+    return Layout(("int64", *("float64",) * (2 * doubles)), ("float64",), optional=True)
+
 
 variance = Operator(
     name="variance",
@@ -130,7 +139,17 @@ variance = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: Moments(*values),
-    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 3),
+    is_state=checks.fields(checks.count, *[checks.double_double] * 3),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        never_raises=True,
+        form="variance",
+        layout=lambda _dtypes: _moments_layout(3),
+        rows_pass="variance",
+        words=_MOMENTS,
+    ),
     builtin=True,
 )
 
@@ -145,7 +164,17 @@ stddev = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: Moments(*values),
-    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 3),
+    is_state=checks.fields(checks.count, *[checks.double_double] * 3),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        never_raises=True,
+        form="stddev",
+        layout=lambda _dtypes: _moments_layout(3),
+        rows_pass="stddev",
+        words=_MOMENTS,
+    ),
     builtin=True,
 )
 
@@ -189,7 +218,14 @@ covariance = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: JointMoments(*values),
-    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 7),
+    is_state=checks.fields(checks.count, *[checks.double_double] * 7),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        form="covariance",
+        layout=lambda _dtypes: _moments_layout(7),
+    ),
     builtin=True,
 )
 
@@ -205,6 +241,13 @@ correlation = Operator(
     error="rounding only (106 bits on the way)",
     encode=tuple,
     decode=lambda values: JointMoments(*values),
-    is_state=layouts.fields(layouts.count, *[layouts.double_double] * 7),
+    is_state=checks.fields(checks.count, *[checks.double_double] * 7),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        form="correlation",
+        layout=lambda _dtypes: _moments_layout(7),
+    ),
     builtin=True,
 )

@@ -10,6 +10,8 @@ from typing import Any
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.answer_types import declared_type
+from slidewise.operators.layout import Layout
+from slidewise.operators.traits import PLAIN, Traits
 
 
 def _itself(x: Any) -> Any:
@@ -39,6 +41,8 @@ class Operator:
         `is_state` says whether a value that was stored can be a state, where that is known.
     What its answers are
         `answers` is their Arrow type, where it is declared; otherwise the rows tell.
+    What lanes ask of it
+        `traits`: which inputs it takes, of which type its answers are, how its states lie, which passes serve it.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Operator:
     builtin: bool = False
     unset: str = ""
     answers: Any = None
+    traits: Traits = PLAIN
 
     def lift_row(self, *arguments: Any) -> Any:
         """The state of one row: the identity where any argument is None, since nulls are skipped.
@@ -139,6 +144,15 @@ class Operator:
         """
         fewest = sum(not name.endswith("?") for name in self.inputs)
         return fewest, float("inf") if any(name.endswith("...") for name in self.inputs) else len(self.inputs)
+
+    def layout(self, dtypes: tuple[str, ...]) -> Layout | None:
+        """How states lie in the compiled form over inputs of these types; None where there is no such form.
+
+        >>> import slidewise as sw
+        >>> sw.maxcount.layout(("float64",)).fields
+        ('float64', 'int64')
+        """
+        return None if self.traits.layout is None else self.traits.layout(dtypes)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

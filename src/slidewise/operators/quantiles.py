@@ -15,6 +15,7 @@ from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind, Plot, Quantile, Takes, Traits, Words
 from slidewise.operators.values import log_buckets
 from slidewise.operators.values.hashing import plain
 from slidewise.operators.values.inputs import number
@@ -22,7 +23,26 @@ from slidewise.operators.values.ordered import Ordered
 
 _NAMED = "; a column is named in a second call: sw.quantile(0.99)('ms')"
 INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
-COMPUTED = ("linear", "midpoint")  # answers that may lie between two values, and so must be floats
+
+
+_PASSES = Traits(
+    python_times=False,
+    never_raises=True,
+    compiled=False,
+    rows_pass="quantile",
+    window_pass="quantile",
+    words=Words("rows sorted in segments, the window a set of ranks"),
+    plot=Plot(level=True, line="-."),
+)
+
+
+def _traits(asked: Quantile) -> Traits:
+    """The traits of an exact quantile: a computed one is a float, and others are one of the values."""
+    exact = replace(_PASSES, quantile=asked, grows=True)
+    if asked.computed:
+        return replace(exact, takes=Takes.NUMBERS, answer=AnswerKind.FLOAT)
+    words = _PASSES.words._replace(text="OrderStatistics interpreted")
+    return replace(exact, takes=Takes.ORDERED, answer=AnswerKind.INPUT, words=words)
 
 
 def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: float | None = None) -> Operator:
@@ -55,10 +75,11 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         )
     if approximate is not None:
         return _approximate(q, interpolation, approximate)
+    asked = Quantile(q, interpolation)
     return Operator(
         name="quantile",
         identity=Ordered(None, 0),
-        lift=partial(_lift, "quantile", interpolation in COMPUTED),
+        lift=partial(_lift, "quantile", asked.computed),
         combine=add,
         lower=partial(_lower, q, interpolation),
         commutative=True,
@@ -66,9 +87,10 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         state="all values in order: it grows with the window",
         encode=tuple,
         decode=Ordered.of,
-        is_state=partial(_is_ordered, interpolation in COMPUTED),
+        is_state=partial(_is_ordered, asked.computed),
         parameters={"q": q, "interpolation": interpolation},
         make=make_quantile,
+        traits=_traits(asked),
         builtin=True,
     )
 
@@ -91,6 +113,7 @@ def _approximate(q: float, interpolation: str, share: float) -> Operator:
         is_state=partial(log_buckets.is_state, parts),
         parameters={"q": q, "approximate": float(share)},
         make=make_quantile,
+        traits=replace(_PASSES, takes=Takes.NUMBERS, answer=AnswerKind.FLOAT, spanning="buckets"),
         builtin=True,
     )
 
@@ -176,17 +199,6 @@ median = Operator(
     encode=tuple,
     decode=Ordered.of,
     is_state=partial(_is_ordered, True),
+    traits=_traits(Quantile(0.5, "linear")),
     builtin=True,
 )
-
-
-def exact_quantile(op: Operator) -> tuple[float, str] | None:
-    """Which quantile an operator gives, and by which interpolation; None where it is another operator, or a sketch.
-
-    >>> import slidewise as sw
-    >>> exact_quantile(sw.median), exact_quantile(sw.max)
-    ((0.5, 'linear'), None)
-    """
-    if not op.builtin or op.name not in ("median", "quantile") or "approximate" in op.parameters:
-        return None
-    return (0.5, "linear") if op.name == "median" else (op.parameters["q"], op.parameters["interpolation"])

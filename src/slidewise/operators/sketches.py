@@ -11,7 +11,8 @@ from typing import Any
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.hashing import MASK, hash64
 
 _LANE = 64  # bits of one count in a count-min state
@@ -49,7 +50,18 @@ def make_bloom(bits: int = 4096, hashes: int = 4, probe: Any = None) -> Operator
         error="no false negatives; false positives (1 - e^(-hashes n / bits))^hashes",
         parameters={"bits": bits, "hashes": hashes} | ({} if probe is None else {"probe": probe}),
         make=make_bloom,
-        is_state=layouts.bits(bits),
+        is_state=checks.bits(bits),
+        traits=Traits(
+            takes=Takes.HASHABLE,
+            answer=AnswerKind.OBJECT if probe is None else AnswerKind.BOOL,
+            python_times=False,
+            instead="ask it for one value: sw.bloom(probe='ann')",
+            bounded=True,
+            state_bytes=bits // 8,
+            compiled=False,
+            window_pass="bloom",
+            words=Words("the last row that set each bit of the probe"),
+        ),
         builtin=True,
     )
 
@@ -129,7 +141,14 @@ def make_countmin(width: int = 1024, depth: int = 4) -> Operator:
         error="never too low; too high by at most e / width of the rows with probability 1 - e^-depth",
         parameters={"width": width, "depth": depth},
         make=make_countmin,
-        is_state=layouts.bits(width * depth * _LANE),
+        is_state=checks.bits(width * depth * _LANE),
+        traits=Traits(
+            takes=Takes.HASHABLE,
+            answer=AnswerKind.OBJECT,
+            python_times=False,
+            state_bytes=8 * width * depth,
+            compiled=False,
+        ),
         builtin=True,
     )
 
@@ -197,7 +216,18 @@ def make_hyperloglog(p: int = 12) -> Operator:
         error="standard error 1.04 / sqrt(2^p)",
         parameters={"p": p},
         make=make_hyperloglog,
-        is_state=layouts.registers(1 << p, 65 - p),
+        is_state=checks.registers(1 << p, 65 - p),
+        traits=Traits(
+            takes=Takes.HASHABLE,
+            answer=AnswerKind.INT,
+            answers_empty=True,
+            python_times=False,
+            bounded=True,
+            state_bytes=2**p,
+            compiled=False,
+            window_pass="hyperloglog",
+            words=Words("registers that know when they run out"),
+        ),
         builtin=True,
     )
 

@@ -6,12 +6,15 @@ import math
 from typing import Any
 
 from slidewise.errors import SumOverflowError
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
 from slidewise.operators.values import double_double as dd
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.inputs import number
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_RUNNING = Words("running sums in exact parts, rounded once")
 
 
 def _lift_sum(x: Any) -> Any:
@@ -39,6 +42,12 @@ def _lower_sum(state: Any) -> int | float:
     return int(state)
 
 
+def _sum_layout(dtypes: tuple[str, ...]) -> Layout:
+    """A double-double, or an integer as its high and low 32 bits."""
+    kind = "float64" if dtypes[0] == "float64" else "int64"
+    return Layout((kind, kind), (kind,))
+
+
 sum_ = Operator(
     name="sum",
     identity=0,
@@ -51,7 +60,17 @@ sum_ = Operator(
     output="int64 or float64, as the input",
     state="an integer, or a double-double",
     error="exact for integers; floats correctly rounded (106 bits)",
-    is_state=layouts.either(layouts.whole, layouts.double_double),
+    is_state=checks.either(checks.whole, checks.double_double),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.NUMBER,
+        python_times=False,
+        form="sum",
+        layout=_sum_layout,
+        rows_pass="sum",
+        bounds_pass="sum",
+        words=_RUNNING,
+    ),
     builtin=True,
 )
 
@@ -65,7 +84,18 @@ count = Operator(
     inputs=("x?",),
     output="int64",
     state="an integer",
-    is_state=layouts.count,
+    is_state=checks.count,
+    traits=Traits(
+        answer=AnswerKind.INT,
+        answers_empty=True,
+        python_times=False,
+        never_raises=True,
+        counts_rows=True,
+        state_bytes=8,
+        compiled=False,
+        window_pass="count",
+        words=Words("the difference of the window's two ends"),
+    ),
     builtin=True,
 )
 
@@ -84,6 +114,11 @@ def _lower_mean(state: tuple[float, float, int]) -> float | None:
     return dd.quotient((hi, lo), n) + 0.0 if n else None
 
 
+def _mean_layout(_dtypes: tuple[str, ...]) -> Layout:
+    """A double-double, and a count or an exponent."""
+    return Layout(("float64", "float64", "int64"), ("float64",))
+
+
 mean = Operator(
     name="mean",
     identity=(0.0, 0.0, 0),
@@ -94,7 +129,19 @@ mean = Operator(
     output="float64",
     state="a double-double and a count",
     error="correctly rounded (106 bits)",
-    is_state=layouts.fields(layouts.real, layouts.real, layouts.count),
+    is_state=checks.fields(checks.real, checks.real, checks.count),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        never_raises=True,
+        form="mean",
+        layout=_mean_layout,
+        rows_pass="mean",
+        bounds_pass="mean",
+        words=_RUNNING,
+        plot=Plot(level=True),
+    ),
     builtin=True,
 )
 
@@ -122,7 +169,19 @@ geomean = Operator(
     output="float64",
     state="a double-double sum of logarithms and a count",
     error="rounding of the logarithm of each value",
-    is_state=layouts.fields(layouts.real, layouts.real, layouts.count),
+    is_state=checks.fields(checks.real, checks.real, checks.count),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        never_raises=True,
+        form="geomean",
+        layout=_mean_layout,
+        rows_pass="geomean",
+        bounds_pass="geomean",
+        words=_RUNNING,
+        plot=Plot(level=True),
+    ),
     builtin=True,
 )
 
@@ -162,6 +221,13 @@ product = Operator(
     output="float64",
     state="a double-double and an exponent",
     error="106 bits; no overflow on the way",
-    is_state=layouts.fields(layouts.real, layouts.real, layouts.exponent),
+    is_state=checks.fields(checks.real, checks.real, checks.exponent),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        form="product",
+        layout=_mean_layout,
+    ),
     builtin=True,
 )

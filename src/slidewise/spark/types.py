@@ -10,6 +10,7 @@ import pyarrow as pa
 from slidewise.errors import InputError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import AnswerKind
 
 # Spark's plain types, whose values Arrow orders and moves as they are.
 SIMPLE = {
@@ -87,7 +88,7 @@ def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
     kind = answer_type(op, types) if op.answers is None else op.answers
     if kind is not None:
         return kind
-    if op.builtin:
+    if op.traits.answer is AnswerKind.OBJECT:
         raise InputError(f"{op.name} answers with an object that no table can hold")
     return _own(op, types)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import COMPUTED, exact_quantile, ordered_value, quantile_of
+from slidewise.operators.quantiles import ordered_value, quantile_of
+from slidewise.operators.traits import Quantile
 from slidewise.operators.types import Answer, State, Value
 from slidewise.operators.values.ordered import Ordered
 from slidewise.swag.interface import Swag, refuse
@@ -44,8 +45,9 @@ class OrderStatistics(Swag):
     def __init__(self, operator: Operator) -> None:
         self._log = None
         super().__init__(operator)
-        self._q, self._interpolation = exact_quantile(operator) or (0.5, "linear")
-        self._computed = self._interpolation in COMPUTED
+        asked = operator.traits.quantile or Quantile(0.5, "linear")
+        self._q, self._interpolation = asked
+        self._computed = asked.computed
 
     @classmethod
     def several(cls, operators: list[Operator]) -> list[Swag]:
@@ -59,7 +61,7 @@ class OrderStatistics(Swag):
         (1.0, 9.0)
         """
         first = cls(operators[0])
-        first._computed = any((exact_quantile(op) or (0, ""))[1] in COMPUTED for op in operators)
+        first._computed = any(op.traits.quantile is not None and op.traits.quantile.computed for op in operators)
         return [first, *(SharedQuantile(op, first) for op in operators[1:])]
 
     def insert(self, e: Value, *more: Value) -> None:
@@ -177,7 +179,7 @@ class OrderStatistics(Swag):
 
     @classmethod
     def _accept(cls, operator: Operator) -> None:
-        if exact_quantile(operator) is None:
+        if operator.traits.quantile is None:
             raise refuse(cls.__name__, operator, "it is no exact quantile", "DabaLite, or any other SWAG")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slidewise.operators import CATALOGUE, maxcount, mincount, relative_variation, value_range
+from slidewise.operators import CATALOGUE
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import State, Value
 
@@ -22,9 +22,10 @@ def notation(operator: Operator) -> Callable[[State], str]:
     >>> notation(OPERATORS["maxcount"])((4, 3)), notation(concat)("cdefg"), notation(OPERATORS["mean"])((9.0, 0.0, 2))
     ('4×3', 'cd..g', '4.5')
     """
-    special = _NOTATIONS.get(operator)
-    if special is not None:
-        return special
+    if operator.traits.sign:
+        return lambda state: operator.traits.sign.join(map(_number, state))
+    if operator is concat:
+        return _letters
     return lambda state: short_text(state if isinstance(state, (int, float, str)) else operator.lower(state))
 
 
@@ -68,22 +69,5 @@ def _number(value: Value) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _counted(state: State) -> str:
-    return f"{_number(state[0])}×{state[1]}"
-
-
-def _ends(state: State) -> str:
-    return f"{_number(state[0])}–{_number(state[1])}"
-
-
 def _letters(state: State) -> str:
     return state if len(state) < 5 else f"{state[:2]}..{state[-1]}"
-
-
-_NOTATIONS: dict[Operator, Callable[[State], str]] = {
-    maxcount: _counted,
-    mincount: _counted,
-    value_range: _ends,
-    relative_variation: _ends,
-    concat: _letters,
-}

@@ -9,19 +9,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs
-from slidewise.engine.evaluate import as_numbers, several_over_bounds
+from slidewise.engine.evaluate import several_over_bounds
 from slidewise.engine.table_rows import present
 from slidewise.errors import WindowError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.partials import Partials, partials
-from slidewise.kernels.passes.special import SPECIAL
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Beats, Duration, Window
 
 
@@ -71,10 +69,10 @@ class SlicePlan:
         for name, aggregate in definition.columns.items():
             op, window = aggregate.operator, aggregate.window
             assert window is not None
-            quantile = exact_quantile(op) is not None
-            by_rows = quantile or (in_batch and op.builtin and op.name in (*SPECIAL, "collect"))
+            quantile = op.traits.quantile is not None
+            by_rows = quantile or (in_batch and _served_by_rows(op))
             part = Part(op, aggregate.columns, aggregate.condition, by_rows)
-            alike = [one for one in self.parts if quantile and exact_quantile(one.operator) is not None]
+            alike = [one for one in self.parts if quantile and one.operator.traits.quantile is not None]
             part = next((one for one in alike if replace(one, operator=op) == part), part)
             plain = Window(last=window.last, closed=window.closed)
             self.asked.append(
@@ -104,6 +102,11 @@ class SlicePlan:
                     "float64"
                 )
         return Beats(every, offset, self.windows, unit, floats)
+
+
+def _served_by_rows(op: Operator) -> bool:
+    """Whether rows serve an operator better than its states do."""
+    return op.traits.grows or (op.traits.window_pass is not None and not op.traits.counts_rows)
 
 
 def _place(known: list[Any], one: Any) -> int:

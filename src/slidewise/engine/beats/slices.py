@@ -15,7 +15,6 @@ from slidewise.engine.beats.parts import Arguments, BeatColumn, SlicePlan, Sourc
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.kernels.bounds.beats import beat_bounds, beats_seen, held_at, slice_numbers
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.windows import Beats
 
 
@@ -109,7 +108,7 @@ def _together(kept: SlicePlan) -> list[list[BeatColumn]]:
     """Aggregates that are answered at once: exact quantiles over the same rows that need as many; others are alone."""
     groups: dict[Any, list[BeatColumn]] = {}
     for one in kept.asked:
-        quantile = exact_quantile(one.operator) is not None
+        quantile = one.operator.traits.quantile is not None
         groups.setdefault((one.part, one.window, one.least) if quantile else one.name, []).append(one)
     return list(groups.values())
 

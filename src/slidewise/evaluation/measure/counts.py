@@ -13,6 +13,7 @@ from typing import Any
 import slidewise as sw
 from slidewise.errors import UnsuitableOperatorError
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import PLAIN
 
 LOOKS = 8  # how often a run looks at what is stored, besides the end of its fill; some structures have to be walked
 
@@ -43,6 +44,7 @@ class Counted:
             combine=self._counted(operator.combine),
             inverse=self._counted(operator.inverse) if operator.inverse else None,
             builtin=False,
+            traits=PLAIN,
         )
 
     def _counted(self, function: Any) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 from slidewise.compiled.fiba_source import fiba_source
 from slidewise.compiled.peer_source import OTHERS
 from slidewise.compiled.source import STEPS, array_names, compiled_source
-from slidewise.kernels.codegen.layouts import Layout
 from slidewise.kernels.compiler.cache import load_source
+from slidewise.operators.layout import Layout
 
 RINGS = STEPS | OTHERS  # all algorithms but Fiba
 

@@ -19,7 +19,7 @@ from slidewise.compiled.window import Program
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation.events import Events
 from slidewise.evaluation.measure.loops import RINGS, loops_of
-from slidewise.kernels.codegen.layouts import Layout, builtin_layout
+from slidewise.operators.layout import Layout
 
 # An operator's name in the tables, its name in the library, and the type of its input.
 OPERATORS = {
@@ -47,7 +47,7 @@ class Timing:
 
 def layout_of(operator: str) -> Layout:
     name, dtype = OPERATORS[operator]
-    layout = _FILTERS if name == "bloom" else builtin_layout(name, (dtype,))
+    layout = _FILTERS if name == "bloom" else getattr(sw, name).layout((dtype,))
     if layout is None:
         raise SlidewiseError(f"{operator} has no compiled form")
     return layout

@@ -1,7 +1,7 @@
 """The built-in operators for arrays of numbers: the same monoids, with states of plain numbers in flat tuples.
 
-Each is proven equal to its interpreted form by the tests. `forms(name, kinds)` gives lift, combine and lower for inputs
-of these kinds: "i" for integers and bools, "f" for floats.
+Each is proven equal to its interpreted form by the tests. `forms(form, kinds)` gives lift, combine and lower of a form,
+which operators name in their traits, for inputs of these kinds: "i" for integers and bools, "f" for floats.
 """
 
 from __future__ import annotations
@@ -244,8 +244,8 @@ def _or(a: Any, b: Any) -> Any:
     return a or b
 
 
-def forms(name: str, kinds: tuple[str, ...]) -> Forms | None:
-    """The compiled functions of a built-in operator for inputs of these kinds, or None where it has none."""
+def forms(form: str, kinds: tuple[str, ...]) -> Forms:
+    """The compiled functions of a form for inputs of these kinds."""
     from slidewise.kernels.codegen import moment_forms as moments
 
     is_float = kinds[-1:] == ("f",)
@@ -276,4 +276,4 @@ def forms(name: str, kinds: tuple[str, ...]) -> Forms | None:
         "covariance": lambda: moments.covariance(kinds),
         "correlation": lambda: moments.correlation(kinds),
     }
-    return makers[name]() if name in makers else None
+    return makers[form]()

@@ -8,7 +8,7 @@ import numba
 from numba.core import types
 from numba.core.errors import TypingError
 
-from slidewise.kernels.codegen.layouts import Layout
+from slidewise.operators.layout import Layout
 
 
 class Inferred(NamedTuple):

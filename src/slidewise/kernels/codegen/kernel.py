@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_level
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.codegen.layouts import Layout, builtin_layout
 from slidewise.kernels.codegen.source import kernel_source
 from slidewise.kernels.compiler.cache import load_source
 from slidewise.kernels.compiler.fingerprints import fingerprint
 from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
 Array = npt.NDArray[Any]
@@ -104,6 +104,8 @@ def _fields(m: int, dtypes: Sequence[str]) -> list[Array]:
 
 def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     """The operator's kernel for inputs of these types, or None where it cannot be compiled; then said once, and why."""
+    if not operator.traits.compiled:
+        return None
     return kernel_of(operator, functions_of(operator), dtypes)
 
 
@@ -111,24 +113,25 @@ def kernel_of(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple
     """The same for functions whose fingerprints have been taken."""
     return _KERNELS.get_or_make(
         (operator.name, functions, dtypes),
-        lambda: _builtin(operator, dtypes) if operator.builtin else _users(operator, functions, dtypes),
+        lambda: _users(operator, functions, dtypes) if operator.traits.form is None else _builtin(operator, dtypes),
     )
 
 
 def functions_of(operator: Operator) -> tuple[Hashable, ...]:
-    """The fingerprints of a user's lift, combine and lower as they are now; a built-in operator goes by its name."""
-    functions = () if operator.builtin else (operator.lift, operator.combine, operator.lower)
-    return tuple(fingerprint(function) for function in functions)
+    """The fingerprints of lift, combine and lower as they are now; an operator with a form goes by its name."""
+    if operator.traits.form is not None:
+        return ()
+    return tuple(fingerprint(function) for function in (operator.lift, operator.combine, operator.lower))
 
 
-def load_builtin(name: str, operator: str, dtypes: tuple[str, ...], passes: str) -> Any:
-    """A module of passes, whose text names a built-in operator's lift, combine and lower."""
+def load_builtin(name: str, form: str, dtypes: tuple[str, ...], passes: str) -> Any:
+    """A module of passes, whose text names the lift, combine and lower of a compiled form."""
     kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
     lines = [
         "from numba import uintp as u",
         "from slidewise.kernels.compiler.jit import njit",
         "from slidewise.kernels.codegen.forms import forms",
-        f"lift, combine, lower = forms({operator!r}, {kinds!r})",
+        f"lift, combine, lower = forms({form!r}, {kinds!r})",
         passes,
     ]
     return load_source(f"{name}_{'_'.join(dtypes)}", "\n".join(lines))
@@ -138,11 +141,11 @@ BUILTIN_OPTIONS = "cache=True, nogil=True, error_model='numpy'"
 
 
 def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
-    layout = builtin_layout(operator.name, dtypes)
-    if layout is None:
+    layout, form = operator.layout(dtypes), operator.traits.form
+    if layout is None or form is None:
         return None
     passes = _passes(layout, len(dtypes), BUILTIN_OPTIONS)
-    module = load_builtin(operator.name, operator.name, dtypes, passes)
+    module = load_builtin(operator.name, form, dtypes, passes)
     return Kernel(operator.name, layout, module.rows_pass, module.keys_pass, module.bounds_pass)
 
 

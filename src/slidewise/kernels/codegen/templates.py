@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from slidewise.errors import OperatorFailedError, SumOverflowError
 from slidewise.kernels.codegen.kernel import BUILTIN_OPTIONS, functions_of, kernel_of, load_builtin
-from slidewise.kernels.codegen.layouts import Layout, builtin_layout
 from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
 
@@ -34,12 +34,14 @@ def passes(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passe
     `{x_i}` is the inputs of row i, `{load_i}` sets `state` from place i, `{store_i}` puts it there, and
     `{answer_i}` puts its answer into place i.
     """
-    if any(dtype not in ("int64", "float64", "bool") for dtype in dtypes):
+    if not op.traits.compiled or any(dtype not in ("int64", "float64", "bool") for dtype in dtypes):
         return None
     functions = functions_of(op)
     return _KNOWN.get_or_make(
         (what, op.name, functions, dtypes),
-        lambda: _builtin(what, text, op, dtypes) if op.builtin else _users(what, text, op, functions, dtypes),
+        lambda: (
+            _users(what, text, op, functions, dtypes) if op.traits.form is None else _builtin(what, text, op, dtypes)
+        ),
     )
 
 
@@ -48,7 +50,7 @@ def run_pass(op: Operator, compiled: Callable[..., None], arguments: Sequence[An
     try:
         compiled(*arguments)
     except OverflowError as error:
-        if op.builtin:
+        if op.traits.form is not None:
             raise SumOverflowError(f"{op.name}: {error}; use floats or larger units instead") from None
         raise OperatorFailedError(f"operator {op.name!r} raised {error!r} on these rows") from error
     except Exception as error:
@@ -56,11 +58,11 @@ def run_pass(op: Operator, compiled: Callable[..., None], arguments: Sequence[An
 
 
 def _builtin(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Passes | None:
-    layout = builtin_layout(op.name, dtypes)
-    if layout is None:
+    layout, form = op.layout(dtypes), op.traits.form
+    if layout is None or form is None:
         return None
     names, source = _source(text, layout, len(dtypes), BUILTIN_OPTIONS)
-    module = load_builtin(f"{what}_{op.name}", op.name, dtypes, source)
+    module = load_builtin(f"{what}_{op.name}", form, dtypes, source)
     return Passes(layout, {name: getattr(module, name) for name in names})
 
 

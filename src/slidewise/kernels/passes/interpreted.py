@@ -9,7 +9,6 @@ import numpy as np
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.order_statistics import OrderStatistics
 
@@ -28,7 +27,7 @@ def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answ
 
 def _answers(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Any:
     rows = list(zip(*(x.tolist() for x in inputs), strict=True))
-    window = DabaLite(op) if exact_quantile(op) is None else OrderStatistics(op)
+    window = DabaLite(op) if op.traits.quantile is None else OrderStatistics(op)
     start = end = 0
     answers = np.empty(len(starts), object)
     for i, (s, e) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):

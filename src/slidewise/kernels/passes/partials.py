@@ -141,7 +141,7 @@ class Partials:
         total = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
         rows = total[ends] - total[starts]
         enough = rows >= least
-        if self.op.builtin and self.op.name == "count":
+        if self.op.traits.counts_rows:
             return Answers([rows], None if least == 0 else enough)
         full = self.counts > 0
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(full)])
@@ -212,7 +212,7 @@ def partials(op: Operator, inputs: Sequence[Array], valid: Array | None, offsets
     ones = np.ones(m, np.int64) if valid is None else valid.astype(np.int64)
     dtypes = tuple(str(x.dtype) for x in inputs)
     counts = ones if offsets is None else _sums(ones, offsets)
-    if op.builtin and op.name == "count":
+    if op.traits.counts_rows:
         return Partials(op, [counts], counts, None)
     compiled = _passes_of(op, dtypes)
     full = slice(None) if valid is None else valid

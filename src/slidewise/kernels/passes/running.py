@@ -5,15 +5,15 @@ A state goes in and out as the interpreted operator knows it. Between the two it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.codegen.layouts import Layout
 from slidewise.kernels.codegen.templates import passes, run_pass
+from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
 _PASS = """
@@ -61,12 +61,11 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
 def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:
     """The states' numbers as one array per field; None where one is of another type than the field."""
     fields = [np.zeros(len(states), dtype) for dtype in layout.fields]
+    split = flat if layout.fields[0] != "int64" else _SPLIT.get(op.traits.form, flat)
     for k, state in enumerate(states):
         if state is None:
             continue
-        numbers = (
-            [state >> 32, state & 0xFFFFFFFF] if _is_int_sum(op, layout) and isinstance(state, int) else flat(state)
-        )
+        numbers = split(state)
         if len(numbers) != len(fields):
             return None
         for field, number, dtype in zip(fields, numbers, layout.fields, strict=True):
@@ -110,13 +109,23 @@ def _gathered(
 def gathered(op: Operator, like: Any, fields: Sequence[Array]) -> list[Any]:
     """States as the interpreted operator knows them, of the same shape as `like`, from one array per field."""
     rows = zip(*(field.tolist() for field in fields), strict=True)
-    if op.builtin and op.name == "sum" and isinstance(like, int):
-        return [(high << 32) + low for high, low in rows]
+    join = _JOINED.get(op.traits.form) if isinstance(like, int) else None
+    if join is not None:
+        return [join(numbers) for numbers in rows]
     return [shaped(like, iter(numbers)) for numbers in rows]
 
 
-def _is_int_sum(op: Operator, layout: Layout) -> bool:
-    return op.builtin and op.name == "sum" and layout.fields[0] == "int64"
+def _split_integer(state: Any) -> list[Any]:
+    return [state >> 32, state & 0xFFFFFFFF] if isinstance(state, int) else flat(state)
+
+
+def _joined_integer(numbers: tuple[int, ...]) -> int:
+    return (numbers[0] << 32) + numbers[1]
+
+
+# By compiled form, how a state that is one integer lies in several fields.
+_SPLIT: dict[str | None, Callable[[Any], list[Any]]] = {"sum": _split_integer}
+_JOINED: dict[str | None, Callable[[tuple[int, ...]], int]] = {"sum": _joined_integer}
 
 
 def flat(state: Any) -> list[Any]:

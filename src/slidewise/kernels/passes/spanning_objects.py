@@ -21,9 +21,6 @@ from slidewise.kernels.passes.interpreted import as_answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.values import log_buckets
 
-_OF_BOUNDED_SIZE = ("hyperloglog", "bloom")
-_EXTREMES = ("max", "min", "first", "last", "argmax", "argmin", "maxcount", "mincount", "m4")
-
 
 class SpanningObjects:
     """An operator over windows [starts, h) of rows, a middle, and rows [h, ends)."""
@@ -128,11 +125,13 @@ def count_pass(
 
 
 def spanning_objects(op: Operator, dtypes: tuple[str, ...]) -> SpanningObjects | None:
-    """The operator over such windows; None where its states grow with the window, or are a user's own."""
-    if not op.builtin:
-        return None
-    if op.name == "quantile" and "approximate" in op.parameters:
-        return SpanningBuckets(op) if "object" not in dtypes else None
-    if op.name in _OF_BOUNDED_SIZE or (op.name in _EXTREMES and "object" in dtypes):
+    """The operator over such windows; None where its states may grow with the window."""
+    if op.traits.spanning is not None:
+        return SPANNING[op.traits.spanning](op) if "object" not in dtypes else None
+    if op.traits.bounded and ("object" in dtypes or op.layout(dtypes) is None):
         return SpanningObjects(op)
     return None
+
+
+# The passes over states of their own that operators name in their traits.
+SPANNING: dict[str, type[SpanningObjects]] = {"buckets": SpanningBuckets}

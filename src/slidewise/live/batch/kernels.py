@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells, StoredCells
-from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.joining import CannotJoinError, arrays_of
 from slidewise.engine.running import StoredStates
 from slidewise.engine.sliding import StoredRows

@@ -251,7 +251,7 @@ def _stored(op: Any, slices: list[Any], like: Stored) -> Stored:
     if isinstance(like, Values):
         rows = [row for some, state in slices if some for row in state]
         return Values(arrays_of(rows, len(like.inputs)), counts)
-    if op.builtin and op.name == "count":
+    if op.traits.counts_rows:
         return Partials(op, [counts], counts, None)
     return Partials.of_objects(op, [state for _, state in slices], counts, like.dtypes)
 

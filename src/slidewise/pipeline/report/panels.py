@@ -9,9 +9,6 @@ from slidewise.operators.aggregate import Aggregate
 from slidewise.pipeline.job.job import Job
 
 MOST = 12
-# Operators whose answers lie where the signal's own values do share a panel with it; the others have one each.
-LEVEL = ("mean", "max", "min", "median", "quantile", "first", "last", "geomean")
-CHANGE = ("relative_variation",)
 RULE = (
     "A panel shows an operator of a column over all its windows; those that lie between the column's own values share "
     f"one. Panels come in the order of the definition, those of the report's signals first, at most {MOST}."
@@ -29,7 +26,7 @@ class Panel:
 
     @property
     def is_change(self) -> bool:
-        return all(one.operator.name in CHANGE for one in self.columns.values())
+        return all(one.operator.traits.plot.change for one in self.columns.values())
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ def choose_panels(job: Job, kinds: Mapping[str, str]) -> Chosen:
         if not is_number(kinds.get(name, "")):
             left_out[name] = "no number"
             continue
-        level = one.operator.name in LEVEL and len(one.columns) == 1 and is_number(kinds.get(one.columns[0], ""))
+        level = one.operator.traits.plot.level and len(one.columns) == 1 and is_number(kinds.get(one.columns[0], ""))
         groups.setdefault((level or one.operator.name, one.columns, one.condition), {})[name] = one
     panels = [_panel(columns) for columns in groups.values()]
     panels.sort(key=lambda panel: not _reads(panel, job.signals))  # the rest stays in the order of the definition
@@ -78,6 +75,6 @@ def _panel(columns: dict[str, Aggregate]) -> Panel:
     one = next(iter(columns.values()))
     operators = ", ".join(dict.fromkeys(each.operator.name for each in columns.values()))
     of = ", ".join(one.columns) or "rows"
-    level = one.operator.name in LEVEL and len(one.columns) == 1
+    level = one.operator.traits.plot.level and len(one.columns) == 1
     where = "" if one.condition is None else f" where {one.condition}"
     return Panel(f"{of}: {operators}{where}", one.columns[0] if level else None, columns)

@@ -6,12 +6,12 @@ from io import BytesIO
 from itertools import pairwise
 from typing import Any
 
+from slidewise.operators import CATALOGUE
 from slidewise.pipeline.job.job import Job
 from slidewise.pipeline.report.panels import Panel
 from slidewise.pipeline.report.points import POINTS, Points
 
 COLOURS = ("#2a6fbb", "#d9822b", "#2f8f5b", "#a23b72", "#6b6b6b", "#17a2a8", "#8a6d3b", "#5b4bb5")
-STYLES = {"max": ":", "min": ":", "first": "--", "last": "--", "quantile": "-.", "median": "-."}
 BAND = "#c9ced6"
 FEW = 80  # points up to which each is marked
 
@@ -88,7 +88,7 @@ def _draw(axis: Any, job: Job, points: Points, panel: Panel, windows: dict[str, 
         if name not in points.columns:
             continue
         times, values = broken(points, name)
-        style, colour = STYLES.get(aggregate.operator.name, "-"), windows[window_of(aggregate)]
+        style, colour = aggregate.operator.traits.plot.line, windows[window_of(aggregate)]
         mark = "." if len(times) <= FEW else ""
         axis.plot(times, values, style, marker=mark, color=colour, linewidth=1.1 if style == "-" else 0.9, alpha=0.9)
     if panel.is_change and job.threshold is not None:
@@ -128,10 +128,12 @@ def _legend(figure: Any, windows: dict[str, str], job: Job, points: Points) -> N
         entries.append(Patch(color=BAND, label="the column itself, lowest to highest"))
     entries += [Line2D([], [], color=colour, label=f"over {window}") for window, colour in windows.items()]
     used = {one.operator.name for panel in panels for one in panel.columns.values()}
-    for style in dict.fromkeys(STYLES.values()):
-        names = [name for name, its in STYLES.items() if its == style and name in used]
-        if names:
-            entries.append(Line2D([], [], color="#444444", linestyle=style, label=" and ".join(names)))
+    lines: dict[str, list[str]] = {}
+    for operator in CATALOGUE:
+        if operator.name in used and operator.traits.plot.line != "-":
+            lines.setdefault(operator.traits.plot.line, []).append(operator.name)
+    for style, names in lines.items():
+        entries.append(Line2D([], [], color="#444444", linestyle=style, label=" and ".join(names)))
     if job.threshold is not None and any(panel.is_change for panel in panels):
         entries.append(Patch(color="#d64545", alpha=0.3, label=f"relative variation above {job.threshold:g}"))
     title = f"{points.key}, the key with most rows" if points.key else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slidewise.pipeline.job.job import Job
-from slidewise.pipeline.report.panels import CHANGE, Chosen, choose_panels
+from slidewise.pipeline.report.panels import Chosen, choose_panels
 from slidewise.spark.batch.time_slices import quoted
 
 POINTS = 900
@@ -68,6 +68,7 @@ def points_of(df: Any, job: Job) -> Points:
     points.span, points.shown = (shown(begin), shown(end)), (shown(low), shown(high))
     width = max((high - low) / POINTS, 1e-9)
     bucket = F.least(F.floor((number - low) / width), F.lit(POINTS - 1))
+    reduced = {"mean": F.avg, "max": F.max, "min": F.min}
     wanted: dict[str, Any] = {}
     for panel in points.chosen.panels:
         if panel.signal is not None:
@@ -76,8 +77,7 @@ def points_of(df: Any, job: Job) -> Points:
                 f"{panel.signal} high": F.max(quoted(panel.signal)),
             }
         for name, one in panel.columns.items():
-            reduce = F.max if one.operator.name in ("max", *CHANGE) else F.min if one.operator.name == "min" else F.avg
-            wanted[name] = reduce(quoted(name))
+            wanted[name] = reduced[one.operator.traits.plot.reduced](quoted(name))
     inside = (number >= low) & (number <= high)
     values = [value.cast("double").alias(name) for name, value in wanted.items()]
     found = df.filter(inside).groupBy(bucket.alias("_bucket")).agg(F.count("*").alias("_rows"), *values).collect()
@@ -124,7 +124,7 @@ def _excesses(df: Any, job: Job) -> list[Excess]:
     """Where relative variation is above the threshold, over all rows."""
     from pyspark.sql import functions as F
 
-    names = [name for name, one in job.definition.columns.items() if one.operator.name in CHANGE]
+    names = [name for name, one in job.definition.columns.items() if one.operator.traits.plot.change]
     if job.threshold is None or not names:
         return []
     time = F.col(quoted(job.definition.on))

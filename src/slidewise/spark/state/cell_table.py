@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.definition import Definition
 from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells, fresh
 from slidewise.engine.codec import Reader, Writer
-from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.bounds.grain import cells as cell_numbers
@@ -107,7 +106,7 @@ class CellTables:
 
 def is_count(one: Member) -> bool:
     """Whether a cell's number of rows is all that a member needs."""
-    return bool(one.operator.builtin and one.operator.name == "count")
+    return one.operator.traits.counts_rows
 
 
 def state_of(group: Windowed, cells: Cells) -> Any:

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import readied
+from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import columns_of
 from slidewise.engine.codec import Reader, Writer
-from slidewise.engine.evaluate import as_numbers
 from slidewise.engine.sliding import SlidingBatch, StoredRows, bounds_of
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
@@ -81,7 +80,7 @@ def windowed(specs: list[WindowSpec], sample: SortedRows, numbers: bool = False)
         columns, _ = columns_of(sample, spec)
         members: dict[bool, list[tuple[Member, Any]]] = {True: [], False: []}
         for one in spec.members:
-            if one.operator.builtin and one.operator.name == "count":
+            if one.operator.traits.counts_rows:
                 members[True].append((one, None))
                 continue
             data = [as_numbers(one.operator, column).data for column in readied(one.operator, columns)]

@@ -109,7 +109,7 @@ def _width(part: Part, one: Stored) -> int:
     """How many columns a part has besides its count."""
     if isinstance(one, Values):
         return len(one.inputs)
-    return 0 if part.operator.builtin and part.operator.name == "count" else len(one.fields)
+    return 0 if part.operator.traits.counts_rows else len(one.fields)
 
 
 def _kind(part: Part, one: Stored, j: int, given: Arguments) -> Any:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import PLAIN
 from slidewise.operators.types import State
 from slidewise.operators.values.equality import same
 from slidewise.trace.notation import notation
@@ -82,6 +83,7 @@ class TracedOperator:
             encode=None,
             decode=None,
             builtin=False,
+            traits=PLAIN,
         )
 
     def _lift(self, row: NumberedRow) -> TracedState:

@@ -1,4 +1,7 @@
-"""Operators with a pass of their own over windows [starts, ends), where states would cost more than they help."""
+"""Passes over windows [starts, ends) for operators whose states would cost more than they help.
+
+`WINDOW_PASSES` holds those that operators name in their traits.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,11 @@ from slidewise.kernels.passes.distinct import distinct_counts
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import exact_quantile
 from slidewise.operators.values.log_buckets import parts_of
+
+
+def _count(_op: Operator, _x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([(ends - starts).astype(np.int64)], None)
 
 
 def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
@@ -47,9 +53,8 @@ def _quantile(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
 
 def _asked(op: Operator, x: Array) -> tuple[Array, tuple[float, str]]:
     """The numbers to take a quantile of, and which one."""
-    exact = exact_quantile(op)
-    if exact is not None:
-        return x, exact
+    if op.traits.quantile is not None:
+        return x, op.traits.quantile
     return middles(x, parts_of(op.parameters["approximate"])), (op.parameters["q"], "lower")
 
 
@@ -93,14 +98,14 @@ _NAN = object()
 
 def quantiles_of(ops: list[Operator], x: Array, starts: Array, ends: Array) -> list[Answers]:
     """Exact quantiles of the same numbers, which are sorted once for all of them."""
-    asked = [exact_quantile(op) or (0.5, "linear") for op in ops]
+    asked = [op.traits.quantile or (0.5, "linear") for op in ops]
     return [Answers([found], None) for found in quantiles(x, starts, ends, asked)]
 
 
-SPECIAL: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
+WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
+    "count": _count,
     "count_distinct": _count_distinct,
     "hyperloglog": _hyperloglog,
     "bloom": _bloom,
-    "median": _quantile,
     "quantile": _quantile,
 }
