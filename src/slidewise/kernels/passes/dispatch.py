@@ -12,7 +12,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.kernels.codegen.kernel import Answers, Kernel, kernel_for
-from slidewise.kernels.passes.extremes import extreme_rows
+from slidewise.kernels.passes.extremes import max_rows, min_rows
 from slidewise.kernels.passes.window_passes import quantile_of_rows
 from slidewise.kernels.sums.block_moments import block_moments
 from slidewise.kernels.sums.bound_sums import sum_bounds
@@ -65,7 +65,7 @@ def _answers(out: Array | None) -> Answers | None:
 
 def _extreme_rows(most: bool, _op: Operator, x: Array, offsets: Array, n: int) -> Answers | None:
     out = np.empty_like(x)
-    has_nan = extreme_rows(most)(x, offsets, n, out)
+    has_nan = (max_rows if most else min_rows)(x, offsets, n, out)
     return None if has_nan else Answers([out], None)
 
 

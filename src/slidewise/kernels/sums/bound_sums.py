@@ -1,4 +1,4 @@
-"""Sums and means over windows [starts, ends) that never move back: exact, by the parts of `fast_sums`.
+"""Exact sums and means over windows [starts, ends) that never move back, by the parts of `row_sums`.
 
 How many rows come and go from one window to the next is hard to foresee, and each wrong guess of the processor costs
 more than all additions. So for a tile of windows the totals of all rows that come are laid out, and those of all rows
@@ -7,25 +7,23 @@ that go; a window's sum is a difference of two of them.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
+from numba import uintp as u
 
+from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.compiler.cache import load_source
-from slidewise.kernels.sums.row_sums import PARTS, largest, units
+from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.sums.row_sums import average, cut, largest, run_up, total, units
 
-ROOM = 512  # rows that may come, and go, within a tile
+_ROOM = 512  # rows that may come, and go, within a tile
+_WINDOWS = _ROOM // 2  # of a tile
 
-_BOUNDS = f"""
-ROOM = {ROOM}
-WINDOWS = ROOM // 2  # of a tile
-"""
+_Three = tuple[float, float, float]
+_Arrays = tuple[Array, Array, Array]
 
-_SOURCE = '''
-@njit(nogil=True, error_model="numpy")
-def lay_out(x, s0, s1, s2, t, d0, d1, d2):
+
+@jit
+def _lay_out(x: Array, s0: float, s1: float, s2: float, t: _Three, d0: Array, d1: Array, d2: Array) -> int:
     """Write t, and the totals after each value; whether parts were lost."""
     n = len(x)
     d0[0], d1[0], d2[0] = t
@@ -34,8 +32,10 @@ def lay_out(x, s0, s1, s2, t, d0, d1, d2):
     return lost
 
 
-@njit(nogil=True, error_model="numpy")
-def tile(starts, start, ends, end, come, gone, mean, out):
+@jit
+def _tile(
+    starts: Array, start: int, ends: Array, end: int, come: _Arrays, gone: _Arrays, mean: bool, out: Array
+) -> None:
     """Answers of a tile of windows."""
     c0, c1, c2 = come
     g0, g1, g2 = gone
@@ -48,8 +48,20 @@ def tile(starts, start, ends, end, come, gone, mean, out):
             out[i] = total(c0[k] - g0[j], c1[k] - g1[j], c2[k] - g2[j])
 
 
-@njit(nogil=True, error_model="numpy")
-def one_by_one(x, starts, ends, start, end, t, s0, s1, s2, mean, out):
+@jit
+def _one_by_one(
+    x: Array,
+    starts: Array,
+    ends: Array,
+    start: int,
+    end: int,
+    t: _Three,
+    s0: float,
+    s1: float,
+    s2: float,
+    mean: bool,
+    out: Array,
+) -> tuple[int, int, _Three, int]:
     """Answers of windows any number of rows apart, or empty, which get none; the totals of the last, where it lies."""
     t0, t1, t2 = t
     lost = 0
@@ -88,52 +100,46 @@ def one_by_one(x, starts, ends, start, end, t, s0, s1, s2, mean, out):
     return start, end, (t0, t1, t2), lost
 
 
-@njit(nogil=True, error_model="numpy")
-def three():
-    return np.empty(ROOM + 1), np.empty(ROOM + 1), np.empty(ROOM + 1)
+@jit
+def _three() -> _Arrays:
+    return np.empty(_ROOM + 1), np.empty(_ROOM + 1), np.empty(_ROOM + 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def sum_bounds(x, starts, ends, s0, s1, s2, mean, out):
+@cached_jit
+def _sum_bounds(x: Array, starts: Array, ends: Array, s0: float, s1: float, s2: float, mean: bool, out: Array) -> bool:
     """Write the sums, or the means, of all windows; whether they are exact."""
     lost = 0
     start = 0
     end = 0
     t = (0.0, 0.0, 0.0)
-    come = three()
-    gone = three()
-    for a in range(0, len(starts), WINDOWS):
-        S = starts[a : a + WINDOWS]
-        E = ends[a : a + WINDOWS]
-        into = out[a : a + WINDOWS]
+    come = _three()
+    gone = _three()
+    for a in range(0, len(starts), _WINDOWS):
+        S = starts[a : a + _WINDOWS]
+        E = ends[a : a + _WINDOWS]
+        into = out[a : a + _WINDOWS]
         empty = 0
         for i in range(len(S)):
             empty += S[i] >= E[i]
         comes = E[-1] - end
         goes = S[-1] - start
-        if empty == 0 and comes <= ROOM and 0 <= goes <= ROOM and S[0] >= start:
-            lost += lay_out(x[end : end + comes], s0, s1, s2, t, *come)
-            lay_out(x[start : start + goes], s0, s1, s2, (0.0, 0.0, 0.0), *gone)
-            tile(S, start, E, end, come, gone, mean, into)
+        if empty == 0 and comes <= _ROOM and 0 <= goes <= _ROOM and S[0] >= start:
+            lost += _lay_out(x[end : end + comes], s0, s1, s2, t, *come)
+            _lay_out(x[start : start + goes], s0, s1, s2, (0.0, 0.0, 0.0), *gone)
+            _tile(S, start, E, end, come, gone, mean, into)
             t = come[0][comes] - gone[0][goes], come[1][comes] - gone[1][goes], come[2][comes] - gone[2][goes]
             start += goes
             end += comes
         else:
-            start, end, t, lost_here = one_by_one(x, S, E, start, end, t, s0, s1, s2, mean, into)
+            start, end, t, lost_here = _one_by_one(x, S, E, start, end, t, s0, s1, s2, mean, into)
             lost += lost_here
     return lost == 0
-'''
 
 
-@cache
-def _compiled() -> Any:
-    return load_source("bound_sums", PARTS + _BOUNDS + _SOURCE).sum_bounds
-
-
-def sum_bounds(x: Any, starts: Any, ends: Any, mean: bool) -> Any | None:
+def sum_bounds(x: Array, starts: Array, ends: Array, mean: bool) -> Array | None:
     """The sums or means of float64 values, or None where they cannot be had this way."""
-    scales = units(largest(x), max(1, int(longest(starts, ends))) + ROOM)
+    scales = units(largest(x), max(1, int(longest(starts, ends))) + _ROOM)
     if scales is None:
         return None
     out = np.empty(len(starts))
-    return out if _compiled()(x, starts, ends, *scales, mean, out) else None
+    return out if _sum_bounds(x, starts, ends, *scales, mean, out) else None
