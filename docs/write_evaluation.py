@@ -12,12 +12,12 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from slidewise.evaluation.applying import where_applied
+from slidewise.evaluation.applicability import applicability_rows
 from slidewise.evaluation.report import page as report
 from slidewise.evaluation.report.claims import claims_of
 from slidewise.evaluation.report.figures import draw_all, lasting
 from slidewise.evaluation.report.summary import Results
-from slidewise.evaluation.store import Store, settings_in
+from slidewise.evaluation.result_store import ResultStore, settings_in
 
 DOCS = Path(__file__).parent
 FIGURES = DOCS / "evaluation"
@@ -146,7 +146,7 @@ def others(results: Results, names: Iterable[str]) -> str:
         return ""
     return OTHERS.format(
         note=report.OTHERS_NOTE,
-        applied=table(report.applied_head(results), where_applied(results.settings)),
+        applied=table(report.applicability_head(results), applicability_rows(results.settings)),
         figures=pictures("others", names),
         latency=table(report.LATENCY_HEAD, report.latency_rows(results, "latency", beside)),
         throughput=table(*report.speeds(results, "throughput", beside)),
@@ -157,7 +157,7 @@ def others(results: Results, names: Iterable[str]) -> str:
 
 def write(folder: Path, note: str) -> None:
     settings = settings_in(folder)
-    results = Results(Store(folder, settings, True))
+    results = Results(ResultStore(folder, settings, True))
     FIGURES.mkdir(exist_ok=True)
     claims = claims_of(results)
     figures = draw_all(results, folder / "figures")

@@ -153,9 +153,11 @@ def _demo(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from slidewise.evaluation.commands import Options, bench_paper
+    from slidewise.evaluation.commands import BenchOptions, bench_paper
 
-    bench_paper(Options(Path(options.out), options.quick, options.resume, options.data, options.floats, options.others))
+    bench_paper(
+        BenchOptions(Path(options.out), options.quick, options.resume, options.data, options.floats, options.others)
+    )
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -18,20 +18,20 @@ from slidewise.cli import main
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation.commands import evaluate
 from slidewise.evaluation.events import Events, make_events, read_events
-from slidewise.evaluation.measure import windows
+from slidewise.evaluation.measure import timed_runs
 from slidewise.evaluation.measure.bits import folded
 from slidewise.evaluation.measure.compiling import compile_all
 from slidewise.evaluation.measure.counts import count
 from slidewise.evaluation.measure.loops import body_of
 from slidewise.evaluation.report.claims import claims_of
 from slidewise.evaluation.report.summary import Latency, Results, Speed
+from slidewise.evaluation.result_store import ResultStore, settings_in
 from slidewise.evaluation.run import run
-from slidewise.evaluation.settings import ALGORITHMS, Settings
-from slidewise.evaluation.store import Store, settings_in
+from slidewise.evaluation.settings import ALGORITHMS, ExperimentSettings
 from slidewise.kernels.codegen import forms as algebra
 from slidewise.kernels.compiler.cache import cache_folder
 
-TINY = Settings(
+TINY = ExperimentSettings(
     "tiny",
     repetitions=2,
     algorithms=("TwoStacks", "DabaLite"),
@@ -53,13 +53,13 @@ TINY = Settings(
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
     folder = tmp_path_factory.mktemp("evaluation")
     evaluate(folder, TINY, False, Console(file=io.StringIO()), processes=1)
-    return Store(folder, TINY, True)
+    return ResultStore(folder, TINY, True)
 
 
-def test_every_experiment_has_every_algorithm_and_repetition(store: Store) -> None:
+def test_every_experiment_has_every_algorithm_and_repetition(store: ResultStore) -> None:
     paper = [(name, repetition) for name in TINY.algorithms for repetition in range(2)]
     recalc, slick = ([(name, repetition) for repetition in range(2)] for name in TINY.others)
     rows = store.rows("timings")
@@ -82,19 +82,19 @@ def test_every_experiment_has_every_algorithm_and_repetition(store: Store) -> No
     assert all(row["ticks"] > 0 for row in rows)
 
 
-def test_totals_of_the_answers_are_equal_across_algorithms(store: Store) -> None:
+def test_totals_of_the_answers_are_equal_across_algorithms(store: ResultStore) -> None:
     totals: dict[Any, set[str]] = {}
     for row in store.rows("timings"):
         kind = "events" if row["workload"].startswith("events") else row["workload"]
         totals.setdefault((kind, row["n"], row["operator"]), set()).add(row["total"])
     assert all(len(found) == 1 for found in totals.values()), totals
-    values = windows.values_of("sum", TINY.seed)
+    values = timed_runs.values_of("sum", TINY.seed)
     windowed = np.lib.stride_tricks.sliding_window_view(values[1:96], 32)
     assert totals["throughput", 32, "sum"] == {str(windowed.sum())}
     assert totals["throughput", 32, "max"] == {str(windowed.max(axis=1).sum())}
 
 
-def test_every_round_is_in_the_histograms(store: Store) -> None:
+def test_every_round_is_in_the_histograms(store: ResultStore) -> None:
     seen: dict[Any, int] = {}
     for row in store.rows("ticks"):
         key = row["workload"], row["n"], row["algorithm"], row["operator"], row["repetition"]
@@ -103,7 +103,7 @@ def test_every_round_is_in_the_histograms(store: Store) -> None:
     assert {count for key, count in seen.items() if key[0] == "growth"} == {TINY.growth_rounds}
 
 
-def test_counts_are_those_of_the_paper(store: Store) -> None:
+def test_counts_are_those_of_the_paper(store: ResultStore) -> None:
     found = {(row["algorithm"], row["workload"], row["n"]): row for row in store.rows("counts")}
     two, lite = found["TwoStacks", "static", 32], found["DabaLite", "static", 32]
     assert (two["worst"], two["stored"]) == (32, 64)  # a flip combines 31 times, and the insert behind it is alone
@@ -117,7 +117,7 @@ def test_counts_are_those_of_the_paper(store: Store) -> None:
     assert found["DabaLite", "events", 1_000_000]["total"] == found["TwoStacks", "events", 1_000_000]["total"]
     kind = "throughput", "sum", 32
     timed = {row["total"] for row in store.rows("timings") if (row["workload"], row["operator"], row["n"]) == kind}
-    again = count("DabaLite", "static", windows.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
+    again = count("DabaLite", "static", timed_runs.values_of("sum", TINY.seed), 32, TINY.rounds_at("sum", 32))
     assert again is not None
     assert timed == {str(again.total)}
 
@@ -133,14 +133,14 @@ def test_windows_of_time_are_those_of_timed(algorithm: str) -> None:
         most = max(most, len(window))
         expected += window.query() if at >= stream.start(40) else 0
     gaps, gone = np.ones((2, 400 - stream.start(40)), np.int64)
-    found = windows.events(algorithm, stream, 40, 400, gaps, gone)
+    found = timed_runs.events(algorithm, stream, 40, 400, gaps, gone)
     assert found.total == pytest.approx(expected, rel=1e-12)
     assert stream.most(40) == most
     assert gone.sum() == 400 - len(window)
     assert gone[0] > 0
 
 
-def test_rounds_ask_for_no_memory(store: Store) -> None:
+def test_rounds_ask_for_no_memory(store: ResultStore) -> None:
     rows = store.rows("allocations")
     assert sorted((row["algorithm"], row["operator"]) for row in rows) == [
         *(("DabaLite", "max"), ("DabaLite", "sum"), ("Recalc", "max"), ("Recalc", "sum")),
@@ -149,13 +149,13 @@ def test_rounds_ask_for_no_memory(store: Store) -> None:
     assert all(row["few"] == row["many"] for row in rows), rows
 
 
-def test_a_window_longer_than_the_data_is_left_out_and_said(store: Store) -> None:
+def test_a_window_longer_than_the_data_is_left_out_and_said(store: ResultStore) -> None:
     assert [(row["n"], row["why"]) for row in store.rows("skipped")] == [
         (3_600_000_000, "no event is older than the window is long")
     ]
 
 
-def test_a_stopped_run_goes_on_where_it_was(store: Store) -> None:
+def test_a_stopped_run_goes_on_where_it_was(store: ResultStore) -> None:
     said = Console(file=io.StringIO(), width=200)
     before = {path: path.stat().st_mtime_ns for path in store.raw.glob("*/*.parquet")}
     stopped = store.raw / "latency_sum_n16"
@@ -173,12 +173,12 @@ def test_a_stopped_run_goes_on_where_it_was(store: Store) -> None:
 def test_a_run_does_not_begin_where_others_have_written(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("mine")
     with pytest.raises(SlidewiseError, match=r"report.html is there, and no run wrote it; give another --out"):
-        Store(tmp_path, TINY, resume=False)
+        ResultStore(tmp_path, TINY, resume=False)
     (tmp_path / "report.html").unlink()
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "settings.json").write_text("{}")
     with pytest.raises(SlidewiseError, match="has no results of `slidewise bench paper`"):
-        Store(tmp_path, TINY, resume=True)
+        ResultStore(tmp_path, TINY, resume=True)
 
 
 @pytest.mark.usefixtures("store")
@@ -195,7 +195,7 @@ def test_other_processes_find_what_was_compiled() -> None:
     assert sorted(said) == ["compile DabaLite, sum", "compile TwoStacks, sum"]
 
 
-def test_results_are_not_mixed(store: Store) -> None:
+def test_results_are_not_mixed(store: ResultStore) -> None:
     said = Console(file=io.StringIO())
     with pytest.raises(SlidewiseError, match="give --resume"):
         run(store.folder, TINY, False, said)
@@ -203,13 +203,13 @@ def test_results_are_not_mixed(store: Store) -> None:
         run(store.folder, replace(TINY, seed=1), True, said)
 
 
-def test_settings_are_kept_with_the_results(store: Store, tmp_path: Path) -> None:
+def test_settings_are_kept_with_the_results(store: ResultStore, tmp_path: Path) -> None:
     assert settings_in(store.folder) == TINY
     with pytest.raises(SlidewiseError, match="no results of"):
         settings_in(tmp_path)
 
 
-def test_raw_tables_say_where_they_are_from(store: Store) -> None:
+def test_raw_tables_say_where_they_are_from(store: ResultStore) -> None:
     said = store.machine()
     assert said["seed"] == "2021"
     assert said["slidewise"] == sw.__version__
@@ -218,7 +218,7 @@ def test_raw_tables_say_where_they_are_from(store: Store) -> None:
 
 
 def test_filters_of_compiled_code_are_those_of_bloom() -> None:
-    values = windows.values_of("bloom", 5, 64)
+    values = timed_runs.values_of("bloom", 5, 64)
     window, total = sw.TwoStacksLite(sw.bloom), 0
     for at in range(60):
         if at >= 20:
@@ -227,23 +227,23 @@ def test_filters_of_compiled_code_are_those_of_bloom() -> None:
         if at >= 20:
             total += folded(window.partial())
     wrapped = (total + 2**63) % 2**64 - 2**63
-    assert windows.rounds("TwoStacksLite", "bloom", values, 20, 40).total == wrapped
+    assert timed_runs.rounds("TwoStacksLite", "bloom", values, 20, 40).total == wrapped
 
 
 def plain_loop(algorithm: str, operator: str, loop: str, room: int, *arguments: Any) -> Any:
     """What a loop gives when Python runs its text, which takes no time to compile."""
-    layout = windows.layout_of(operator)
+    layout = timed_runs.layout_of(operator)
     text = body_of(algorithm, operator, layout).replace("from slidewise.kernels.compiler.jit import borrowed", "")
     forms: Any = algebra.forms(operator, ("i",))
     names: dict[str, Any] = {"jit": lambda f: f, "inlined": lambda f: f, "uint64": np.uint64, "now": lambda: 0}
     scope = names | forms._asdict() | {"borrowed": lambda array: array}
     exec(text, scope)
-    return scope[loop](*windows._arrays(algorithm, operator, room), *arguments)[1]
+    return scope[loop](*timed_runs._arrays(algorithm, operator, room), *arguments)[1]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_loops_of_every_algorithm_give_the_same_answers(algorithm: str) -> None:
-    values = windows.values_of("sum", 3)
+    values = timed_runs.values_of("sum", 3)
     none, kept = np.empty(0, np.int64), np.zeros(1, np.int64)
     for n in (1, 40):
         static, drained = (count("Recalc", kind, values, n, 120) for kind in ("static", "fill and drain"))
@@ -296,7 +296,7 @@ def test_real_events_and_sums_of_floats_from_end_to_end(tmp_path: Path) -> None:
         events_latency=600_000_000,
     )
     evaluate(tmp_path / "run", wanted, False, Console(file=io.StringIO()), processes=1)
-    results = Results(Store(tmp_path / "run", wanted, True))
+    results = Results(ResultStore(tmp_path / "run", wanted, True))
     assert results.source == {"source": "events.parquet, 17,000 events", "events": 17_000, "dropped": 0}
     # The known sum over all rows, less that of those before the first one leaves: they are not timed.
     first = next(at for at, time in enumerate(times) if time - times[0] >= timedelta(seconds=1))
@@ -308,7 +308,7 @@ def test_real_events_and_sums_of_floats_from_end_to_end(tmp_path: Path) -> None:
         ("events", "no event is older than the window is long"),
         ("events latency", "the events do not last longer; 10 s instead"),
     }
-    floats = windows.values_of("sum of floats", TINY.seed)
+    floats = timed_runs.values_of("sum of floats", TINY.seed)
     rolled = np.lib.stride_tricks.sliding_window_view(floats[1:96], 32).sum()
     static = [row for row in results.timings if (row["workload"], row["n"]) == ("throughput", 32)]
     assert [float(row["total"]) for row in static] == pytest.approx([rolled] * 2, rel=1e-12)
@@ -316,7 +316,7 @@ def test_real_events_and_sums_of_floats_from_end_to_end(tmp_path: Path) -> None:
     assert "slidewise bench paper --floats --data events.parquet" in page
 
 
-def test_the_report_stands_alone_and_the_figures_are_there(store: Store) -> None:
+def test_the_report_stands_alone_and_the_figures_are_there(store: ResultStore) -> None:
     page = (store.folder / "report.html").read_text(encoding="utf-8")
     assert "prefers-color-scheme: dark" in page
     assert 'name="viewport"' in page
@@ -338,7 +338,7 @@ def test_the_report_stands_alone_and_the_figures_are_there(store: Store) -> None
 
 
 def test_the_page_of_the_docs_is_written_from_a_run(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ResultStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script: Any = run_path(str(Path(__file__).parents[2] / "docs" / "write_evaluation.py"))["write"]
     names = sorted(path.stem for path in (store.folder / "figures").glob("*.svg"))
@@ -355,7 +355,7 @@ def test_the_page_of_the_docs_is_written_from_a_run(
     assert "{" not in page
 
 
-def test_counts_decide_what_grows(store: Store) -> None:
+def test_counts_decide_what_grows(store: ResultStore) -> None:
     claims = {claim.statement: claim for claim in claims_of(Results(store))}
     grows = claims["TwoStacks: the worst round's number of calls grows with n."]
     assert grows.verdict == "confirmed"
@@ -401,6 +401,8 @@ def test_the_longest_latency_is_constant_or_grows(large: float, verdict: str) ->
     assert claims_of(given)[5].verdict == verdict
 
 
-def test_the_command_refuses_a_folder_with_other_results(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_refuses_a_folder_with_other_results(
+    store: ResultStore, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["bench", "paper", "--quick", "--out", str(store.folder)]) == 1
     assert "give --resume" in capsys.readouterr().err

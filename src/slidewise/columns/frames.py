@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = Any  # a pyarrow.Table, or a DataFrame of pandas or polars
 # By name, an Arrow array and the column whose type it should have, if any.
-Answers: TypeAlias = Mapping[str, tuple[str | None, "pa.Array"]]
+AnswerColumns: TypeAlias = Mapping[str, tuple[str | None, "pa.Array"]]
 
 
 class Frame(Protocol):
@@ -43,10 +43,10 @@ class Frame(Protocol):
     def from_arrow(self, table: pa.Table) -> Table:
         """A pyarrow.Table as a table of this kind."""
 
-    def with_columns(self, answers: Answers) -> Table:
+    def with_columns(self, answers: AnswerColumns) -> Table:
         """The table with answers behind its columns."""
 
-    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
+    def gather(self, names: Sequence[str], rows: Array, answers: AnswerColumns) -> Table:
         """A new table: these columns' values in these rows, and answers behind them."""
 
 
@@ -92,13 +92,13 @@ class _Arrow:
     def from_arrow(self, table: pa.Table) -> Table:
         return table
 
-    def with_columns(self, answers: Answers) -> Table:
+    def with_columns(self, answers: AnswerColumns) -> Table:
         table = self._table
         for name, (_, array) in answers.items():
             table = table.append_column(name, array)
         return table
 
-    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
+    def gather(self, names: Sequence[str], rows: Array, answers: AnswerColumns) -> Table:
         import pyarrow as pa
 
         keys = [self._table.column(name).take(pa.array(rows)) for name in names]
@@ -130,12 +130,12 @@ class _Polars:
 
         return pl.from_arrow(table)
 
-    def with_columns(self, answers: Answers) -> Table:
+    def with_columns(self, answers: AnswerColumns) -> Table:
         import polars as pl
 
         return self._table.with_columns([pl.Series(name, array) for name, (_, array) in answers.items()])
 
-    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
+    def gather(self, names: Sequence[str], rows: Array, answers: AnswerColumns) -> Table:
         import polars as pl
 
         keys = [self._table.get_column(name)[rows] for name in names]
@@ -175,7 +175,7 @@ class _Pandas:
         frame.columns = pd.Index([*self.names, *table.column_names[width:]])
         return frame
 
-    def with_columns(self, answers: Answers) -> Table:
+    def with_columns(self, answers: AnswerColumns) -> Table:
         import pandas as pd
 
         places = {name: i for i, name in enumerate(self.names)}
@@ -191,7 +191,7 @@ class _Pandas:
         joined.attrs = dict(self._table.attrs)
         return joined
 
-    def gather(self, names: Sequence[str], rows: Array, answers: Answers) -> Table:
+    def gather(self, names: Sequence[str], rows: Array, answers: AnswerColumns) -> Table:
         import pandas as pd
 
         places = {name: i for i, name in enumerate(self.names)}

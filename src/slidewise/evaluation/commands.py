@@ -1,4 +1,4 @@
-"""`slidewise bench paper`: run, judge, draw, report."""
+"""`slidewise bench paper`: run the experiments, judge the claims, draw the figures and write the report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from slidewise.evaluation.report.figures import draw_all
 from slidewise.evaluation.report.page import where, write_report
 from slidewise.evaluation.report.summary import Results
 from slidewise.evaluation.run import elapsed_since, run
-from slidewise.evaluation.settings import OTHERS, Settings, full, memory_of_machine, quick
+from slidewise.evaluation.settings import OTHERS, ExperimentSettings, full, memory_of_machine, quick
 
 
 @dataclass(frozen=True)
-class Options:
-    """What was asked for on the command line."""
+class BenchOptions:
+    """The options of the command line."""
 
     out: Path
     quick: bool = False
@@ -29,7 +29,7 @@ class Options:
     floats: bool = False
     others: bool = False
 
-    def settings(self) -> Settings:
+    def settings(self) -> ExperimentSettings:
         memory = memory_of_machine()
         settings = quick(memory) if self.quick else full(memory)
         if self.data is not None:
@@ -41,13 +41,13 @@ class Options:
         return settings
 
 
-def bench_paper(options: Options, console: Console | None = None) -> list[Claim]:
+def bench_paper(options: BenchOptions, console: Console | None = None) -> list[Claim]:
     """Run what is not done, and write the report."""
     return evaluate(options.out, options.settings(), options.resume, console or Console(highlight=False))
 
 
 def evaluate(
-    folder: Path, settings: Settings, resume: bool, console: Console, processes: int | None = None
+    folder: Path, settings: ExperimentSettings, resume: bool, console: Console, processes: int | None = None
 ) -> list[Claim]:
     """Run with these settings, and write the report."""
     began = perf_counter()

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import SlidewiseError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
 class Events:
     """Times in microseconds, which never run backwards, and the signal mf01."""
 
-    times: Any
-    values: Any
+    times: Array
+    values: Array
     dropped: int  # rows that came later than a newer one
     source: str
     _most: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
@@ -54,8 +58,8 @@ def read_events(path: Path, most: int | None = None) -> Events:
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
         prepared = Path(folder, "events")
         dropped = prepare(path, prepared)
-        found = _of_parquet(prepared, path, most)
-        return Events(found.times, found.values, found.dropped + dropped, found.source)
+        events = _of_parquet(prepared, path, most)
+        return replace(events, dropped=events.dropped + dropped)
 
 
 def prepare(path: Path, to: Path) -> int:
@@ -70,8 +74,8 @@ def prepare(path: Path, to: Path) -> int:
             spark.stop()
 
 
-def prepare_on(spark: Any, path: Path, to: Path) -> int:
-    """The same, on a session that is there."""
+def prepare_on(spark: SparkSession, path: Path, to: Path) -> int:
+    """The same as `prepare`, on an open Spark session."""
     from slidewise.operators import relative_variation
     from slidewise.pipeline.job.job import ROW, Job
     from slidewise.pipeline.job.layouts import DEBS2012
@@ -88,34 +92,34 @@ def prepare_on(spark: Any, path: Path, to: Path) -> int:
         cleaned.release()
 
 
-def _of_parquet(path: Path, said: Path, most: int | None) -> Events:
+def _of_parquet(path: Path, source: Path, most: int | None) -> Events:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         table = parquet.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        raise SlidewiseError(f"{said} cannot be read as Parquet: {error}") from error
+        raise SlidewiseError(f"{source} cannot be read as Parquet: {error}") from error
     missing = {"ts", "mf01"} - set(table.column_names)
     if missing:
-        raise SlidewiseError(f"{said} has no column {', '.join(sorted(missing))}; the events need ts and mf01")
+        raise SlidewiseError(f"{source} has no column {', '.join(sorted(missing))}; the events need ts and mf01")
     if "row" in table.column_names:
         table = table.sort_by("row")
     times = table["ts"]
     if pa.types.is_timestamp(times.type):
         times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
     if times.null_count or table["mf01"].null_count or not len(times):
-        raise SlidewiseError(f"{said} has no rows, or nulls in ts or mf01; leave such rows out")
+        raise SlidewiseError(f"{source} has no rows, or nulls in ts or mf01; leave such rows out")
     values = table["mf01"].cast(pa.int64()).to_numpy()
-    return _in_order(times.to_numpy()[:most], values[:most], f"{said.name}, {len(table):,} events")
+    return _in_order(times.to_numpy()[:most], values[:most], f"{source.name}, {len(table):,} events")
 
 
-def _in_order(times: Any, values: Any, source: str) -> Events:
+def _in_order(times: Array, values: Array, source: str) -> Events:
     """What is left when rows older than one before them are dropped, by the rule of the Spark job."""
-    kept = times >= np.maximum.accumulate(times)
+    in_order = times >= np.maximum.accumulate(times)
     return Events(
-        np.ascontiguousarray(times[kept], np.int64),
-        np.ascontiguousarray(values[kept], np.int64),
-        int((~kept).sum()),
+        np.ascontiguousarray(times[in_order], np.int64),
+        np.ascontiguousarray(values[in_order], np.int64),
+        int((~in_order).sum()),
         source,
     )

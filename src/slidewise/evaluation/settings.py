@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExperimentSettings:
     """All that decides what is run; results are resumed only where it is the same."""
 
     name: str
@@ -59,15 +59,15 @@ class Settings:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
-def full(memory: int) -> Settings:
+def full(memory: int) -> ExperimentSettings:
     """The paper's sizes: 10 million rounds of latency in each repetition, 200 million of throughput in all five."""
     rounds = dict.fromkeys(("sum", "sum of floats", "geomean", "bloom", "max"), 40_000_000)
-    return Settings("full", rounds=rounds, memory=memory)
+    return ExperimentSettings("full", rounds=rounds, memory=memory)
 
 
-def quick(memory: int) -> Settings:
+def quick(memory: int) -> ExperimentSettings:
     """Five minutes on two cores, compiling included."""
-    return Settings(
+    return ExperimentSettings(
         "quick",
         repetitions=3,
         latency_rounds=1_000_000,

@@ -15,7 +15,7 @@ from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.interface import Swag, refuse
 from slidewise.swag.slide_side import SlideSide
-from slidewise.swag.structures.times import Length, Time, check_time, is_in, length_of
+from slidewise.swag.structures.times import Time, TimeSpan, check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 
@@ -209,7 +209,7 @@ class _Input:
         self.waiting: deque[tuple[Time, tuple[Value, ...]]] = deque()
         self.newest: Time = None
 
-    def settle(self, now: Time, last: Length, closed: str) -> None:
+    def settle(self, now: Time, last: TimeSpan, closed: str) -> None:
         """Let in the rows that the clock has reached, and evict those that are too old for it."""
         waiting, times = self.waiting, self.times
         at_end = closed in ("right", "both")
@@ -227,7 +227,7 @@ class _Input:
                 raise
             times.append(time)
 
-    def tidy(self, now: Time, last: Length, closed: str) -> None:
+    def tidy(self, now: Time, last: TimeSpan, closed: str) -> None:
         """Drop rows that waited for so long that they have left the window before they came in."""
         waiting = self.waiting
         while waiting and waiting[0][0] < now and not is_in(waiting[0][0], now, last, closed):

@@ -14,7 +14,7 @@ from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.interface import Swag
 from slidewise.swag.slide_side import SlideSide
 from slidewise.swag.structures.last_rows import LastRows
-from slidewise.swag.structures.times import Length, Time, check_time, is_in, length_of
+from slidewise.swag.structures.times import Time, TimeSpan, check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 
@@ -168,7 +168,7 @@ class Timed:
             self._evict(1 if first_only else len(times) - self._young(lambda time: self._is_in(time, now, self.last)))
         self._settled = True
 
-    def _is_in(self, time: Time, now: Time, last: Length) -> bool:
+    def _is_in(self, time: Time, now: Time, last: TimeSpan) -> bool:
         return is_in(time, now, last, self.closed)
 
     def _young(self, is_in: Callable[[Time], bool]) -> int:

@@ -6,7 +6,8 @@ state is 512 bytes in a row, and `combine` is some instructions over vector regi
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -18,6 +19,15 @@ from numba.np.arrayobj import make_array
 from slidewise.kernels.compiler.jit import jit
 from slidewise.kernels.passes.sketches import _mix as mix
 from slidewise.operators.values.hashing import NUMBER, key
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.datamodel import DataModelManager
+    from numba.core.typing import Context as TypingContext
+    from numba.core.typing import Signature
+
+Filter: TypeAlias = Any  # a value of the type Bits, in compiled code only
+Intrinsic: TypeAlias = tuple["Signature", Callable[..., ir.Value]]  # what Numba takes: a signature and its code
 
 BITS, HASHES = 4096, 4
 WORDS = BITS // 64
@@ -37,16 +47,18 @@ bits = Bits()
 
 @register_model(Bits)  # type: ignore[untyped-decorator,unused-ignore]
 class BitsModel(models.PrimitiveModel):  # type: ignore[misc,unused-ignore]
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: DataModelManager, kind: types.Type) -> None:
         super().__init__(manager, kind, _VECTOR)
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def as_filters(_typing: Any, array: Any) -> Any:
+def as_filters(_typing: TypingContext, array: types.Array) -> Intrinsic:
     """An array of words, whose last dimension is a filter's, as an array of filters with one dimension less."""
     filters = types.Array(bits, array.ndim - 1, "C", aligned=False)
 
-    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def code(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         words = make_array(array)(context, builder, arguments[0])
         view = make_array(filters)(context, builder)
         view.data = builder.bitcast(words.data, view.data.type)
@@ -67,18 +79,22 @@ def as_filters(_typing: Any, array: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def _either(_typing: Any, a: Any, b: Any) -> Any:
-    def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _either(_typing: TypingContext, a: Bits, b: Bits) -> Intrinsic:
+    def code(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         return builder.or_(*arguments)
 
     return bits(bits, bits), code
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def _with_bits(_typing: Any, at: Any, step: Any) -> Any:
+def _with_bits(_typing: TypingContext, at: types.Integer, step: types.Integer) -> Intrinsic:
     """The filter of one value, from its two hashes."""
 
-    def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def code(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         place = cgutils.alloca_once(builder, ir.ArrayType(_WORD, WORDS))
         cgutils.memset(builder, place, ir.Constant(_WORD, WORDS * 8), 0)
         at, step = arguments
@@ -94,10 +110,12 @@ def _with_bits(_typing: Any, at: Any, step: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def _folded(_typing: Any, a: Any) -> Any:
+def _folded(_typing: TypingContext, a: Bits) -> Intrinsic:
     """The exclusive or of all words: every bit of the filter has to be there for it."""
 
-    def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def code(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         signature = ir.FunctionType(_WORD, [_VECTOR])
         fold = cgutils.get_or_insert_function(builder.module, signature, f"llvm.vector.reduce.xor.v{WORDS}i64")
         return builder.call(fold, arguments)
@@ -109,20 +127,21 @@ _FIRST, _STEP = np.uint64(key(0, NUMBER)), np.uint64(key(1, NUMBER))
 
 
 @jit
-def lift(x: Any) -> Any:
+def lift(x: int) -> Filter:
     """The bits that `sw.bloom` sets for an integer."""
     word = np.uint64(x)
     return _with_bits(mix(word ^ _FIRST), mix(word ^ _STEP) | np.uint64(1))
 
 
 @jit
-def combine(a: Any, b: Any) -> Any:
+def combine(a: Filter, b: Filter) -> Filter:
     return _either(a, b)
 
 
 @jit
-def lower(a: Any) -> Any:
-    return _folded(a)
+def lower(a: Filter) -> int:
+    word: int = _folded(a)
+    return word
 
 
 def folded(state: int) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import platform
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -19,7 +20,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context as TypingContext
+    from numba.core.typing import Signature
 
 COUNTER = platform.machine().lower() in ("x86_64", "amd64")
 SECOND = 1_000_000_000
@@ -27,10 +34,12 @@ INTERRUPTED = 1_000  # nanoseconds: between two reads of the clock with nothing 
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def now(_typing: Any) -> Any:
+def now(_typing: TypingContext) -> tuple[Signature, Callable[..., ir.Value]]:
     """The time in ticks."""
 
-    def code(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+    def code(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, _arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         word = ir.IntType(64)
         nothing = ir.FunctionType(ir.VoidType(), [])
         builder.asm(nothing, "", "~{memory}", [], side_effect=True)
@@ -45,7 +54,7 @@ def now(_typing: Any) -> Any:
     return types.int64(), code
 
 
-def _monotonic(builder: Any, word: Any) -> Any:
+def _monotonic(builder: ir.IRBuilder, word: ir.Type) -> ir.Value:
     """A call of the C library's clock_gettime, in nanoseconds."""
     place = cgutils.alloca_once(builder, ir.ArrayType(word, 2))
     number = ir.IntType(32)
@@ -57,13 +66,14 @@ def _monotonic(builder: Any, word: Any) -> Any:
 
 
 @cached_jit
-def read_clock() -> Any:
+def read_clock() -> int:
     """One read, from Python."""
-    return now()
+    ticks: int = now()
+    return ticks
 
 
 @cached_jit
-def empty_rounds(gaps: Any) -> None:
+def empty_rounds(gaps: Array) -> None:
     """Rounds with nothing in them but the clock: what the clock costs, and what the machine takes away."""
     before = now()
     for i in range(gaps.size):
@@ -73,20 +83,21 @@ def empty_rounds(gaps: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Clock:
-    """What the clock is, how long a tick is, and what it can tell apart."""
+class CycleClock:
+    """The clock: its name, how long a tick is, and what it can tell apart."""
 
     name: str
     ticks_per_ns: float
     step: float  # the smallest difference above 0 between two reads, in nanoseconds
     cost: float  # the median of rounds with nothing in them, in nanoseconds
 
-    def ns(self, ticks: Any) -> Any:
+    def ns(self, ticks: Array | float) -> Any:
+        """Ticks as nanoseconds."""
         return ticks / self.ticks_per_ns
 
 
 @cache
-def calibrate(seconds: float = 0.2) -> Clock:
+def calibrate(seconds: float = 0.2) -> CycleClock:
     """The clock, measured against Python's."""
     name = "cycle counter (llvm.readcyclecounter)" if COUNTER else f"clock_gettime ({sys.platform})"
     gaps = np.ones(200_000, np.int64)
@@ -94,7 +105,7 @@ def calibrate(seconds: float = 0.2) -> Clock:
     rate = _rate(seconds) if COUNTER else 1.0
     differences = np.diff(np.unique(gaps[gaps > 0]))
     step = min(int(differences.min()) if len(differences) else 1, int(gaps[gaps > 0].min()))
-    return Clock(name, rate, step / rate, float(np.median(gaps)) / rate)
+    return CycleClock(name, rate, step / rate, float(np.median(gaps)) / rate)
 
 
 def _rate(seconds: float) -> float:
@@ -119,7 +130,7 @@ class Noise:
     longest: float  # nanoseconds
 
 
-def measure_noise(clock: Clock, rounds: int) -> Noise:
+def measure_noise(clock: CycleClock, rounds: int) -> Noise:
     """How often, and for how long, this process is interrupted at the moment."""
     gaps = np.ones(rounds, np.int64)
     empty_rounds(gaps)

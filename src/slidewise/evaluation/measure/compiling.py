@@ -1,4 +1,4 @@
-"""Compile the loops of all experiments before the first one, in several processes; they are handed over on disk."""
+"""Compilation of all experiments' loops before the first run, in several processes that share the disk cache."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from time import perf_counter, process_time
 import numpy as np
 
 from slidewise.evaluation.events import Events
-from slidewise.evaluation.measure import windows
-from slidewise.evaluation.store import Rows, Tables
+from slidewise.evaluation.measure import timed_runs
+from slidewise.evaluation.result_store import ResultRows, ResultTables
 from slidewise.kernels.compiler.cache import cache_folder
 
 Pair = tuple[str, str]  # algorithm, operator
 
 
-def compile_all(pairs: Sequence[Pair], processes: int, done: Callable[[str], None]) -> Tables:
+def compile_all(pairs: Sequence[Pair], processes: int, done: Callable[[str], None]) -> ResultTables:
     """Compile what is not on disk yet, in so many processes: seconds of the processor for each pair, and of all.
 
     Where nothing can be kept on disk another process is of no use.
     """
     began = perf_counter()
     processes = 1 if cache_folder() is None else min(processes, len(pairs))
-    rows: Rows = []
+    rows: ResultRows = []
     try:
         for (algorithm, operator), seconds, compiled in _in_processes(pairs, processes):
             rows.append({"algorithm": algorithm, "operator": operator, "seconds": seconds, "compiled": compiled})
@@ -51,9 +51,9 @@ def compile_pair(algorithm: str, operator: str) -> tuple[float, bool]:
     """Run an algorithm's loops for some rows: seconds of the processor, and whether anything had to be compiled."""
     began = process_time()
     if operator == "relative_variation":
-        windows.events(algorithm, Events(np.arange(8), np.arange(1, 9), 0, ""), 4, 8)
+        timed_runs.events(algorithm, Events(np.arange(8), np.arange(1, 9), 0, ""), 4, 8)
     else:
-        values = windows.values_of(operator, 0, 8)
-        windows.rounds(algorithm, operator, values, 2, 4)
-        windows.fill_and_drain(algorithm, operator, values, 2, 4)
-    return process_time() - began, windows.compiled_anew(algorithm, operator)
+        values = timed_runs.values_of(operator, 0, 8)
+        timed_runs.rounds(algorithm, operator, values, 2, 4)
+        timed_runs.fill_and_drain(algorithm, operator, values, 2, 4)
+    return process_time() - began, timed_runs.compiled_anew(algorithm, operator)

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import slidewise as sw
+from slidewise.arrays import Array
 from slidewise.errors import UnsuitableOperatorError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import PLAIN
+from slidewise.operators.types import Answer, Combine, State, Value
+from slidewise.swag import Swag
 
 LOOKS = 8  # how often a run looks at what is stored, besides the end of its fill; some structures have to be walked
 
@@ -47,15 +50,17 @@ class Counted:
             traits=PLAIN,
         )
 
-    def _counted(self, function: Any) -> Any:
-        def counted(a: Any, b: Any) -> Any:
+    def _counted(self, function: Combine) -> Combine:
+        def counted(a: State, b: State) -> State:
             self.calls += 1
             return function(a, b)
 
         return counted
 
 
-def count(algorithm: str, workload: str, values: Any, n: int, rounds: int, times: Any = None) -> Count | None:
+def count(
+    algorithm: str, workload: str, values: Array, n: int, rounds: int, times: Array | None = None
+) -> Count | None:
     """Count one run; None where the algorithm serves no operator that the experiments have.
 
     In "events" n is the window's length in the unit of the times, and the rounds begin where the first row leaves.
@@ -64,10 +69,10 @@ def count(algorithm: str, workload: str, values: Any, n: int, rounds: int, times
     >>> count("DabaLite", "static", np.arange(100), 32, 64).worst
     6
     """
-    found = _window(algorithm)
-    if found is None:
+    pair = _window(algorithm)
+    if pair is None:
         return None
-    counted, window = found
+    counted, window = pair
     rows = values.tolist()
     loop: Any = {"static": _static, "fill and drain": _dynamic, "events": _events}[workload]
     average = worst = fill_worst = stored = done = 0
@@ -90,7 +95,7 @@ def count(algorithm: str, workload: str, values: Any, n: int, rounds: int, times
     return Count(algorithm, name, workload, n, done, average / max(done, 1), worst, fill_worst, stored, total)
 
 
-def _window(algorithm: str) -> tuple[Counted, Any] | None:
+def _window(algorithm: str) -> tuple[Counted, Swag] | None:
     make = getattr(sw, algorithm)
     for operator in (sw.sum, sw.max):
         counted = Counted(operator)
@@ -101,7 +106,7 @@ def _window(algorithm: str) -> tuple[Counted, Any] | None:
     return None
 
 
-def _static(window: Any, rows: list[Any], n: int, rounds: int, _times: Any) -> Iterator[tuple[bool, Any]]:
+def _static(window: Swag, rows: list[Value], n: int, rounds: int, _times: None) -> Iterator[tuple[bool, Answer]]:
     size = len(rows)
     for at in range(n):
         window.insert(rows[at % size])
@@ -112,20 +117,20 @@ def _static(window: Any, rows: list[Any], n: int, rounds: int, _times: Any) -> I
         yield True, window.query()
 
 
-def _dynamic(window: Any, rows: list[Any], n: int, rounds: int, _times: Any) -> Iterator[tuple[bool, Any]]:
+def _dynamic(window: Swag, rows: list[Value], n: int, rounds: int, _times: None) -> Iterator[tuple[bool, Answer]]:
     """A round is an insert and a query; a drain belongs to the round after it."""
     size = len(rows)
-    answer: Any = None
     for at in range(rounds):
         if at and at % n == 0:
             for _ in range(n):
                 window.evict()
         window.insert(rows[at % size])
-        answer = window.query()
-        yield True, answer
+        yield True, window.query()
 
 
-def _events(window: Any, rows: list[Any], width: int, rounds: int, times: list[int]) -> Iterator[tuple[bool, Any]]:
+def _events(
+    window: Swag, rows: list[Value], width: int, rounds: int, times: list[int]
+) -> Iterator[tuple[bool, Answer]]:
     first = done = 0
     for at, time in enumerate(times):
         if done == rounds:

@@ -1,4 +1,4 @@
-"""What the paper says of its experiments, and what this run says of that: confirmed, refuted or not clear."""
+"""The paper's claims about its experiments, each confirmed, refuted or not clear by this run."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Claim:
 
 def claims_of(results: Results) -> list[Claim]:
     """The table; a statement whose experiments were not run is not clear."""
-    found = [_lite(results, "DabaLite", "Daba"), _lite(results, "TwoStacksLite", "TwoStacks")]
-    found += [_calls(results, SPIKING, GROWS), _calls(results, STEADY, CONSTANT)]
+    claims = [_lite(results, "DabaLite", "Daba"), _lite(results, "TwoStacksLite", "TwoStacks")]
+    claims += [_calls(results, SPIKING, GROWS), _calls(results, STEADY, CONSTANT)]
     for operator in operators_of(results):
-        found += [_times(results, operator, SPIKING, GROWS), _times(results, operator, STEADY, CONSTANT)]
-    found += [_best(results), _fit(results), _minimum(results), _flat(results), _bulk(results), _fiba(results)]
-    return found
+        claims += [_times(results, operator, SPIKING, GROWS), _times(results, operator, STEADY, CONSTANT)]
+    claims += [_best(results), _fit(results), _minimum(results), _flat(results), _bulk(results), _fiba(results)]
+    return claims
 
 
 def operators_of(results: Results) -> list[str]:
@@ -55,11 +55,12 @@ def _speeds(results: Results, workload: str) -> Curve:
 
 def _latencies(results: Results, operator: str) -> dict[str, Latency]:
     """The latency of the paper's algorithms."""
-    found = results.latencies("latency")
-    return {name: one for (of, name, _), one in found.items() if of == operator and name in results.settings.algorithms}
+    latencies = results.latencies("latency")
+    names = results.settings.algorithms
+    return {name: latency for (of, name, _), latency in latencies.items() if of == operator and name in names}
 
 
-class Cell(NamedTuple):
+class Comparison(NamedTuple):
     """Two algorithms in one setting: how many times as fast the first is, and whether their repetitions lie apart."""
 
     ratio: float
@@ -67,15 +68,15 @@ class Cell(NamedTuple):
     apart: bool
 
 
-def _cell(one: Speed, other: Speed) -> Cell:
-    apart = one.most < other.least or other.most < one.least
-    return Cell(other.median / one.median, other.least / one.least, apart)
+def _compare(first: Speed, second: Speed) -> Comparison:
+    apart = first.most < second.least or second.most < first.least
+    return Comparison(second.median / first.median, second.least / first.least, apart)
 
 
-def _cells(curve: Curve, over: str, under: str) -> list[Cell]:
+def _comparisons(curve: Curve, over: str, under: str) -> list[Comparison]:
     """All settings in which both were run."""
     return [
-        _cell(speed, curve[operator, under, n])
+        _compare(speed, curve[operator, under, n])
         for (operator, algorithm, n), speed in curve.items()
         if algorithm == over and (operator, under, n) in curve
     ]
@@ -85,13 +86,13 @@ def _lite(results: Results, lite: str, original: str) -> Claim:
     cells = [
         cell
         for workload in ("throughput", "fill and drain", "events")
-        for cell in _cells(_speeds(results, workload), lite, original)
+        for cell in _comparisons(_speeds(results, workload), lite, original)
     ]
     statement = f"{lite} has a higher throughput than {original}, always."
     return Claim(statement, *_always(cells, results.settings.repetitions))
 
 
-def _always(cells: list[Cell], repetitions: int) -> tuple[str, str]:
+def _always(cells: list[Comparison], repetitions: int) -> tuple[str, str]:
     """The verdict on "faster, always".
 
     A setting counts against it where the repetitions of both lie apart. Of equal algorithms that happens by chance,
@@ -122,16 +123,16 @@ def _calls(results: Results, algorithms: tuple[str, ...], expected: str) -> Clai
         few, many = results.worst_calls(name, small), results.worst_calls(name, large)
         verdicts.append(growth_of_calls(few, many))
         figures.append(f"{name} {few} to {many}" if few is not None else f"{name} not counted")
-    said = "grows with n" if expected == GROWS else "does not grow with n"
+    growth = "grows with n" if expected == GROWS else "does not grow with n"
     return Claim(
-        f"{_and(names)}: the worst round's number of calls {said}.",
+        f"{_and(names)}: the worst round's number of calls {growth}.",
         _agreed(verdicts, expected),
         f"most calls of a round, n = {small:,} to {large:,}: " + ", ".join(figures),
     )
 
 
 def _times(results: Results, operator: str, algorithms: tuple[str, ...], expected: str) -> Claim:
-    latency = {(name, n): one for (of, name, n), one in results.latencies("growth").items() if of == operator}
+    latency = {(name, n): times for (of, name, n), times in results.latencies("growth").items() if of == operator}
     names = [name for name in algorithms if name in results.settings.algorithms]
     small, large = min((n for _, n in latency), default=0), max((n for _, n in latency), default=0)
     verdicts, figures = [], []
@@ -141,10 +142,10 @@ def _times(results: Results, operator: str, algorithms: tuple[str, ...], expecte
             verdicts.append(NOT_CLEAR)
             continue
         verdicts.append(growth_of_time(few.again, many.again, large / small))
-        figures.append(f"{name} {told(few.again)} to {told(many.again)}")
-    said = "grows with n" if expected == GROWS else "does not grow with n"
+        figures.append(f"{name} {time_text(few.again)} to {time_text(many.again)}")
+    growth = "grows with n" if expected == GROWS else "does not grow with n"
     return Claim(
-        f"{_and(names)}: the longest latency {said}, for {operator}.",
+        f"{_and(names)}: the longest latency {growth}, for {operator}.",
         _agreed(verdicts, expected),
         f"longest round that all repetitions had, n = {small:,} to {large:,}: " + ", ".join(figures)
         if figures
@@ -162,7 +163,7 @@ def _agreed(verdicts: list[str], expected: str) -> str:
 
 def _best(results: Results) -> Claim:
     curve = _speeds(results, "throughput")
-    ratios = [cell.ratio for cell in _cells(curve, "TwoStacksLite", "DabaLite")]
+    ratios = [cell.ratio for cell in _comparisons(curve, "TwoStacksLite", "DabaLite")]
     cells = {(operator, n) for operator, _, n in curve}
     fastest = sum(
         min((s.median, name) for (o, name, size), s in curve.items() if (o, size) == cell)[1] == "TwoStacksLite"
@@ -185,7 +186,7 @@ def _fit(results: Results) -> Claim:
     for (_, name, n), speed in curve.items():
         others = [other for (_, peer, size), other in curve.items() if size == n and peer != "FlatFit"]
         if name == "FlatFit" and others and n > 1:
-            cells.append(_cell(speed, min(others, key=lambda other: other.median)))
+            cells.append(_compare(speed, min(others, key=lambda other: other.median)))
     verdict, figures = _always(cells, results.settings.repetitions)
     return Claim(statement, verdict, figures + (", against the fastest other, n from 2 on" if cells else ""))
 
@@ -193,14 +194,14 @@ def _fit(results: Results) -> Claim:
 def _minimum(results: Results) -> Claim:
     verdicts, figures = [], []
     for operator in operators_of(results):
-        found = _latencies(results, operator)
-        if not {"TwoStacksLite", "DabaLite"} <= set(found):
+        latencies = _latencies(results, operator)
+        if not {"TwoStacksLite", "DabaLite"} <= set(latencies):
             continue
-        two, daba = found["TwoStacksLite"], found["DabaLite"]
+        two, daba = latencies["TwoStacksLite"], latencies["DabaLite"]
         verdicts.append(two.least <= daba.least and two.again >= 10 * daba.again)
         figures.append(
-            f"{operator}: least {told(two.least)} against {told(daba.least)}, longest in all repetitions "
-            f"{told(two.again)} against {told(daba.again)}"
+            f"{operator}: least {time_text(two.least)} against {time_text(daba.least)}, longest in all repetitions "
+            f"{time_text(two.again)} against {time_text(daba.again)}"
         )
     verdict = NOT_CLEAR if not verdicts else CONFIRMED if all(verdicts) else REFUTED if not any(verdicts) else NOT_CLEAR
     return Claim(
@@ -236,7 +237,7 @@ def _bulk(results: Results) -> Claim:
     for row in results.worst:
         if row["workload"] == "events latency" and row["algorithm"] in results.settings.algorithms:
             first[row["algorithm"]] = max(first.get(row["algorithm"], (0.0, 0)), (row["ns"], row["evicted"]))
-    figures = ", ".join(f"{name} {told(ns)} ({gone:,} left)" for name, (ns, gone) in first.items())
+    figures = ", ".join(f"{name} {time_text(ns)} ({gone:,} left)" for name, (ns, gone) in first.items())
     bulk = [gone > BULK for _, gone in first.values()]
     verdict = NOT_CLEAR if not bulk else CONFIRMED if all(bulk) else REFUTED
     return Claim(
@@ -250,14 +251,15 @@ def _fiba(results: Results) -> Claim:
     """FiBA has the highest median, and a longest round below those that are linear in n."""
     verdicts, figures = [], []
     for operator in operators_of(results):
-        found = _latencies(results, operator)
-        if "Fiba" not in found or "TwoStacks" not in found:
+        latencies = _latencies(results, operator)
+        if "Fiba" not in latencies or "TwoStacks" not in latencies:
             continue
-        fiba, two = found["Fiba"], found["TwoStacks"]
-        middle = max((one.percentiles[0], name) for name, one in found.items())[1]
+        fiba, two = latencies["Fiba"], latencies["TwoStacks"]
+        middle = max((latency.percentiles[0], name) for name, latency in latencies.items())[1]
         verdicts.append(middle in ("Fiba", "FlatFit") and fiba.again < two.again)
         figures.append(
-            f"{operator}: median {told(fiba.percentiles[0])}, longest {told(fiba.again)} against {told(two.again)}"
+            f"{operator}: median {time_text(fiba.percentiles[0])}, longest {time_text(fiba.again)} against "
+            f"{time_text(two.again)}"
         )
     verdict = NOT_CLEAR if not verdicts else CONFIRMED if all(verdicts) else REFUTED if not any(verdicts) else NOT_CLEAR
     return Claim(
@@ -271,10 +273,10 @@ def _and(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def told(ns: float) -> str:
+def time_text(ns: float) -> str:
     """A time in the unit that suits it.
 
-    >>> told(35.2), told(4_200), told(3_000_000)
+    >>> time_text(35.2), time_text(4_200), time_text(3_000_000)
     ('35 ns', '4.2 µs', '3.0 ms')
     """
     if ns < 1_000:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import SlidewiseError
 from slidewise.evaluation.report.summary import Curve, Latency, Results
 from slidewise.folders import whole_file
@@ -43,13 +44,13 @@ def _draw(results: Results, folder: Path, algorithms: tuple[str, ...], prefix: s
     """The figures of these algorithms; those of `max`, which the paper does not have, are among the others' only."""
     settings, names = results.settings, []
     operators = [operator for operator in settings.operators if prefix or operator != "max"]
-    latency = {key: one for key, one in results.latencies("latency").items() if key[1] in algorithms}
+    latency = {key: of for key, of in results.latencies("latency").items() if key[1] in algorithms}
     for operator in operators:
-        found = {name: one for (of, name, _), one in latency.items() if of == operator}
-        if found:
+        by_name = {name: of for (named, name, _), of in latency.items() if named == operator}
+        if by_name:
             n = settings.latency_n
             to, title = f"{prefix}latency_{_plain(operator)}", f"{operator}: a round at n = {n:,}"
-            names.append(_violins(results, folder, to, ("latency", operator, n), found, title))
+            names.append(_violins(results, folder, to, ("latency", operator, n), by_name, title))
     for workload in ("throughput", "fill and drain"):
         curve = {key: speed for key, speed in results.speeds(workload).items() if key[1] in algorithms}
         for operator in operators:
@@ -62,11 +63,11 @@ def _draw(results: Results, folder: Path, algorithms: tuple[str, ...], prefix: s
         to = f"{prefix}events_throughput"
         names.append(_curves(folder, to, events, algorithms, "events by window", "window, seconds", 1e-6))
     latency = results.latencies("events latency")
-    found = {name: one for (_, name, _), one in latency.items() if name in algorithms}
-    if found:
+    by_name = {name: of for (_, name, _), of in latency.items() if name in algorithms}
+    if by_name:
         n = max(width for _, _, width in latency)
         to, title = f"{prefix}events_latency", f"events: a window of {lasting(n)}"
-        names.append(_violins(results, folder, to, ("events latency", "relative_variation", n), found, title))
+        names.append(_violins(results, folder, to, ("events latency", "relative_variation", n), by_name, title))
     return names
 
 
@@ -119,8 +120,8 @@ def _curves(
     wide = name.startswith("others_")  # some of them are many times as slow as others
     run = {algorithm for _, algorithm, _ in curve}
     with _figure(folder, name) as axis:
-        for algorithm in (one for one in algorithms if one in run):
-            points = sorted((n * unit, speed) for (_, one, n), speed in curve.items() if one == algorithm)
+        for algorithm in (name for name in algorithms if name in run):
+            points = sorted((n * unit, speed) for (_, of, n), speed in curve.items() if of == algorithm)
             colour = COLOURS.get(algorithm, GREY)
             ns = [n for n, _ in points]
             axis.plot(ns, [s.per_second for _, s in points], "o-", ms=3, lw=1.5, color=colour, label=algorithm)
@@ -140,10 +141,10 @@ def _curves(
 
 
 def _violins(
-    results: Results, folder: Path, name: str, what: tuple[str, str, int], found: dict[str, Latency], title: str
+    results: Results, folder: Path, name: str, what: tuple[str, str, int], latencies: dict[str, Latency], title: str
 ) -> str:
     with _figure(folder, name) as axis:
-        for at, (algorithm, latency) in enumerate(found.items()):
+        for at, (algorithm, latency) in enumerate(latencies.items()):
             colour = COLOURS.get(algorithm, GREY)
             heights, widths = shape(*results.histogram(*what, algorithm))
             axis.fill_betweenx(heights, at - widths, at + widths, color=colour, alpha=0.55, linewidth=0)
@@ -157,7 +158,7 @@ def _violins(
             again = "longest in all repetitions" if not at else None
             axis.plot(at, latency.again, "D", color="none", ms=7, mec=colour, mew=1.3, label=again)
         axis.set_yscale("log")
-        axis.set_xticks(range(len(found)), list(found), rotation=25, ha="right", fontsize=8)
+        axis.set_xticks(range(len(latencies)), list(latencies), rotation=25, ha="right", fontsize=8)
         axis.set_title(title, loc="left", fontsize=11, color=GREY)
         axis.set_ylabel("nanoseconds")
         axis.legend(frameon=False, fontsize=7, ncols=3, loc="upper center")
@@ -165,7 +166,7 @@ def _violins(
     return name
 
 
-def shape(ns: Any, rounds: Any) -> tuple[Any, Any]:
+def shape(ns: Array, rounds: Array) -> tuple[Array, Array]:
     """A violin over a logarithmic axis: heights, and the half width there.
 
     A width is the logarithm of the number of rounds: a share of one in a million is seen, too, beside the rest.

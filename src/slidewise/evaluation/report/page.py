@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from slidewise.evaluation.applying import where_applied
-from slidewise.evaluation.report.claims import Claim, told
+from slidewise.evaluation.applicability import applicability_rows
+from slidewise.evaluation.report.claims import Claim, time_text
 from slidewise.evaluation.report.summary import PERCENTILES, Results
 from slidewise.folders import whole_file
 
@@ -63,7 +63,7 @@ def page(folder: Path, results: Results, claims: Sequence[Claim], figures: Seque
         parts += [f"<h2>{heading}</h2>", *_section(folder, results, figures, prefix, results.settings.algorithms)]
     if results.settings.others:
         parts += ["<h2>Other algorithms</h2>", f"<p>{escape(OTHERS_NOTE)}</p>"]
-        parts.append(_table(applied_head(results), where_applied(results.settings)))
+        parts.append(_table(applicability_head(results), applicability_rows(results.settings)))
         for prefix, heading in HEADINGS.items():
             shown = _section(folder, results, figures, prefix, results.settings.beside, "others_")
             parts += [f"<h3>{heading}</h3>", *shown]
@@ -79,11 +79,13 @@ def page(folder: Path, results: Results, claims: Sequence[Claim], figures: Seque
 
 def where(results: Results) -> str:
     """The machine, the date, the versions."""
-    said = results.machine
-    packages = ", ".join(f"{name} {said[name]}" for name in ("slidewise", "numba", "numpy", "pyarrow") if name in said)
+    machine = results.machine
+    packages = ", ".join(
+        f"{name} {machine[name]}" for name in ("slidewise", "numba", "numpy", "pyarrow") if name in machine
+    )
     return (
-        f"{said.get('date', '')}; {said.get('processor', '')}, {said.get('cores', '?')} cores, load averages "
-        f"{said.get('load', '?')}; {said.get('system', '')}; Python {said.get('python', '')}, {packages}; "
+        f"{machine.get('date', '')}; {machine.get('processor', '')}, {machine.get('cores', '?')} cores, load averages "
+        f"{machine.get('load', '?')}; {machine.get('system', '')}; Python {machine.get('python', '')}, {packages}; "
         f"{results.settings.name} run, seed {results.settings.seed}"
     )
 
@@ -91,10 +93,10 @@ def where(results: Results) -> str:
 def command(results: Results) -> str:
     """What was typed to get these results."""
     settings = results.settings
-    said = ["slidewise bench paper", *(["--quick"] if settings.name == "quick" else [])]
-    said += ["--floats"] if "sum of floats" in settings.operators else []
-    said += ["--others"] if settings.others else []
-    return " ".join([*said, *(["--data", Path(settings.data).name] if settings.data else [])])
+    words = ["slidewise bench paper", *(["--quick"] if settings.name == "quick" else [])]
+    words += ["--floats"] if "sum of floats" in settings.operators else []
+    words += ["--others"] if settings.others else []
+    return " ".join([*words, *(["--data", Path(settings.data).name] if settings.data else [])])
 
 
 OTHERS_NOTE = (
@@ -103,7 +105,7 @@ OTHERS_NOTE = (
 )
 
 
-def applied_head(results: Results) -> tuple[str, ...]:
+def applicability_head(results: Results) -> tuple[str, ...]:
     return ("algorithm", *results.settings.operators, "relative_variation")
 
 
@@ -117,8 +119,8 @@ def _section(
         rows = latency_rows(results, "latency" if kind == "latency" else "events latency", algorithms)
         parts.append(_table(LATENCY_HEAD, rows))
     else:
-        said = "Million rounds per second: the median, and the slowest and fastest repetition."
-        parts += [f'<p class="sub">{said}</p>', _table(*speeds(results, kind.replace("_", " "), algorithms))]
+        note = "Million rounds per second: the median, and the slowest and fastest repetition."
+        parts += [f'<p class="sub">{note}</p>', _table(*speeds(results, kind.replace("_", " "), algorithms))]
     return parts
 
 
@@ -127,12 +129,12 @@ LATENCY_HEAD = ("operator", "algorithm", "#least", *(f"#{p:g} %" for p in PERCEN
 
 def latency_rows(results: Results, workload: str, algorithms: Sequence[str]) -> list[tuple[str, ...]]:
     """A line for each operator and algorithm."""
-    found = {(operator, name): one for (operator, name, _), one in results.latencies(workload).items()}
+    latencies = {(operator, name): latency for (operator, name, _), latency in results.latencies(workload).items()}
     rows: list[tuple[str, ...]] = []
-    for operator, name in _in_order(results, algorithms, found):
-        one = found[operator, name]
-        times = (one.least, *one.percentiles, one.most, one.again)
-        rows.append((operator, name, *(told(ns) for ns in times)))
+    for operator, name in _in_order(results, algorithms, latencies):
+        latency = latencies[operator, name]
+        times = (latency.least, *latency.percentiles, latency.most, latency.again)
+        rows.append((operator, name, *(time_text(ns) for ns in times)))
     return rows
 
 
@@ -152,7 +154,9 @@ def speeds(results: Results, workload: str, algorithms: Sequence[str]) -> tuple[
     )
 
 
-def _in_order(results: Results, algorithms: Sequence[str], there: Container[tuple[str, str]]) -> list[tuple[str, str]]:
+def _in_order(
+    results: Results, algorithms: Sequence[str], measured: Container[tuple[str, str]]
+) -> list[tuple[str, str]]:
     """Pairs of operator and algorithm in the order of the settings; `max` is for those that stand beside the others."""
     paper = tuple(algorithms) == results.settings.algorithms
     operators = [name for name in results.settings.operators if not (paper and name == "max")]
@@ -160,7 +164,7 @@ def _in_order(results: Results, algorithms: Sequence[str], there: Container[tupl
         (operator, name)
         for operator in (*operators, "relative_variation")
         for name in algorithms
-        if (operator, name) in there
+        if (operator, name) in measured
     ]
 
 
@@ -187,7 +191,7 @@ def count_rows(results: Results) -> list[tuple[str, ...]]:
 def notes(results: Results) -> list[str]:
     """What a reader has to know before trusting a figure."""
     clock, settings = results.clock, results.settings
-    found = [
+    paragraphs = [
         f"Clock: {clock.get('name', '?')}, {clock.get('ticks_per_ns', 0):.3f} ticks per nanosecond, measured against "
         f"Python's clock; it steps by {clock.get('step', 0):.1f} ns. A round with nothing in it takes "
         f"{clock.get('cost', 0):.1f} ns at the median; that is in every latency, and was not taken off. Reads do not "
@@ -202,55 +206,55 @@ def notes(results: Results) -> list[str]:
         share = median(row["share"] for row in results.noise)
         lost = median(row["lost"] for row in results.noise)
         worst = max(row["longest"] for row in results.noise)
-        found.append(
+        paragraphs.append(
             f"Preemption: of rounds with nothing in them, {share:.5%} took over a microsecond, {lost:.1%} of the time "
-            f"(medians of {len(results.noise)} looks; the longest {told(worst)}). Of the timed rounds "
+            f"(medians of {len(results.noise)} looks; the longest {time_text(worst)}). Of the timed rounds "
             f"{_slow(results):.5%} took over a microsecond though they did not in another repetition."
         )
     even = all(row["few"] == row["many"] for row in results.allocations)
     differs = "did not" if even else "DID"
-    found.append(
+    paragraphs.append(
         "Memory: a window's arrays are made, and every page of them touched, before the clock starts, and a run is one "
         "call of compiled code, in which Python's collector cannot run; it is switched off, too. Numba's runtime "
         f"counts what it hands out: between 64 rounds and 4,096 the count {differs} differ, for "
         f"{len(results.allocations)} pairs of algorithm and operator."
     )
     agree = "the same" if results.totals_agree() else "DIFFERENT"
-    found.append(f"Answers: the totals of all answers are {agree} for all algorithms in every experiment.")
+    paragraphs.append(f"Answers: the totals of all answers are {agree} for all algorithms in every experiment.")
     if results.source:
-        found.append(
+        paragraphs.append(
             f"Events: {results.source['source']}, of which {results.source['dropped']:,} came after a newer one and "
             f"were dropped; {results.source['events']:,} were left."
         )
-    return [*found, *_durations(results)]
+    return [*paragraphs, *_durations(results)]
 
 
 def _durations(results: Results) -> list[str]:
     """How long it took to compile, and to run."""
-    found = []
+    paragraphs = []
     new = [row for row in results.compiled if row["compiled"]]
     if results.compiled:
         pairs = len(results.compiled)
-        said = f"Compiled: of {pairs} pairs of algorithm and operator {len(new)} before the first experiment"
+        text = f"Compiled: of {pairs} pairs of algorithm and operator {len(new)} before the first experiment"
         if new:
             longest = max(new, key=lambda row: float(row["seconds"]))
             work = sum(row["seconds"] for row in new)
             seconds, processes = results.compiling["seconds"], results.compiling["processes"]
             by = f"{processes} processes" if processes > 1 else "one process"
-            said += (
+            text += (
                 f", in {seconds:.0f} s by {by} ({work:.0f} s of the processor; "
                 f"{longest['algorithm']} for {longest['operator']} took longest, {longest['seconds']:.0f} s)"
             )
-        found.append(said + ("." if len(new) == pairs else "; the rest was found on disk."))
+        paragraphs.append(text + ("." if len(new) == pairs else "; the rest was found on disk."))
     took = sum(results.seconds.values())
-    found.append(f"The {len(results.seconds)} experiments took {took / 60:.1f} minutes, after that.")
-    return found
+    paragraphs.append(f"The {len(results.seconds)} experiments took {took / 60:.1f} minutes, after that.")
+    return paragraphs
 
 
 def _slow(results: Results) -> float:
-    found = [*results.latencies("latency").values(), *results.latencies("growth").values()]
-    rounds = sum(one.rounds for one in found)
-    return sum(one.slow * one.rounds for one in found) / rounds if rounds else 0.0
+    latencies = [*results.latencies("latency").values(), *results.latencies("growth").values()]
+    rounds = sum(latency.rounds for latency in latencies)
+    return sum(latency.slow * latency.rounds for latency in latencies) / rounds if rounds else 0.0
 
 
 def _image(folder: Path, name: str) -> str:

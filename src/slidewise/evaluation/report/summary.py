@@ -1,4 +1,4 @@
-"""What the raw tables come to: medians with their spread, percentiles, and growth from a small window to a large."""
+"""Summary of the raw tables: medians with their spread, percentiles, and growth from a small window to a large."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.evaluation.store import Rows, Store
-from slidewise.evaluation.tasks import BEST
+from slidewise.arrays import Array
+from slidewise.evaluation.experiments import BEST
+from slidewise.evaluation.result_store import ResultRows, ResultStore
 
 PERCENTILES = (50.0, 99.9, 99.99, 99.999)
 CONSTANT, GROWS, NOT_CLEAR = "constant", "grows", "not clear"
@@ -50,9 +51,9 @@ Curve = dict[tuple[str, str, int], Speed]
 
 
 class Results:
-    """The tables of a run, with what is asked of them."""
+    """The tables of a run, and the statistics made from them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ResultStore) -> None:
         self.timings = store.rows("timings")
         self.counts = store.rows("counts")
         self.worst = store.rows("worst")
@@ -72,18 +73,20 @@ class Results:
     def speeds(self, workload: str) -> Curve:
         """The speed by operator, algorithm and n (the width, for events)."""
         groups = _grouped([row for row in self.timings if row["workload"] == workload], ("operator", "algorithm", "n"))
-        found = {}
+        speeds = {}
         for key, rows in groups.items():
             ns = [row["ns_per_round"] for row in rows]
-            found[key] = Speed(median(ns), min(ns), max(ns))
-        return found
+            speeds[key] = Speed(median(ns), min(ns), max(ns))
+        return speeds
 
-    def histogram(self, workload: str, operator: str, n: int, algorithm: str, again: bool = False) -> tuple[Any, Any]:
+    def histogram(
+        self, workload: str, operator: str, n: int, algorithm: str, again: bool = False
+    ) -> tuple[Array, Array]:
         """Nanoseconds and how many rounds took that long: in all repetitions, or the least of each round."""
-        rows: Rows = []
-        for (kind, of, size, name, repetition), found in self._ticks.items():
+        rows: ResultRows = []
+        for (kind, of, size, name, repetition), histogram in self._ticks.items():
             if (kind, of, size, name) == (workload, operator, n, algorithm) and (repetition == BEST) == again:
-                rows += found
+                rows += histogram
         ns = np.array([row["ns"] for row in rows])
         order = np.argsort(ns)
         return ns[order], np.array([row["rounds"] for row in rows], np.int64)[order]
@@ -119,13 +122,13 @@ class Results:
         return True
 
     def worst_calls(self, algorithm: str, n: int) -> int | None:
-        found = [
+        counts = [
             row for row in self.counts if (row["algorithm"], row["workload"], row["n"]) == (algorithm, "static", n)
         ]
-        return max((row["worst"] for row in found), default=None)
+        return max((row["worst"] for row in counts), default=None)
 
 
-def percentiles(ns: Any, rounds: Any) -> tuple[float, ...]:
+def percentiles(ns: Array, rounds: Array) -> tuple[float, ...]:
     """Of rounds given as a histogram in order of time: the least time that so many of a hundred rounds do not exceed.
 
     >>> percentiles(np.array([1.0, 5.0, 9.0]), np.array([90_000, 9_000, 1_000]))
@@ -160,8 +163,8 @@ def growth_of_time(small: float, large: float, factor: float) -> str:
     return CONSTANT if ratio <= factor**0.2 else GROWS if ratio >= factor**0.5 else NOT_CLEAR
 
 
-def _grouped(rows: Rows, names: tuple[str, ...]) -> dict[Any, Rows]:
-    groups: dict[Any, Rows] = {}
+def _grouped(rows: ResultRows, names: tuple[str, ...]) -> dict[Any, ResultRows]:
+    groups: dict[Any, ResultRows] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)
     return groups

@@ -22,7 +22,7 @@ INFINITE = 1 << 61  # the bucket of infinity
 NAN = 1 << 62
 _LEAST = 1073  # the smallest float has the exponent -1073
 
-Buckets = tuple[tuple[int, int], ...]  # buckets in use, in order, each with its count
+BucketCounts = tuple[tuple[int, int], ...]  # buckets in use, in order, each with its count
 
 
 def parts_of(share: object) -> int:
@@ -69,12 +69,12 @@ def middle(place: int, parts: int) -> float:
     return value if place > 0 else -value
 
 
-def lift(parts: int, x: Value) -> Buckets:
+def lift(parts: int, x: Value) -> BucketCounts:
     """One count."""
     return ((bucket(float(number(x, "quantile")), parts), 1),)
 
 
-def combine(a: Buckets, b: Buckets) -> Buckets:
+def combine(a: BucketCounts, b: BucketCounts) -> BucketCounts:
     """Counts added."""
     if len(a) < len(b):
         a, b = b, a
@@ -86,14 +86,14 @@ def combine(a: Buckets, b: Buckets) -> Buckets:
     return tuple(sorted(counts.items()))
 
 
-def inverse(total: Buckets, oldest: Buckets) -> Buckets:
+def inverse(total: BucketCounts, oldest: BucketCounts) -> BucketCounts:
     """Counts taken off again."""
     for at, count in oldest:
         total = _changed(total, at, -count)
     return total
 
 
-def _changed(state: Buckets, at: int, by: int) -> Buckets:
+def _changed(state: BucketCounts, at: int, by: int) -> BucketCounts:
     i = bisect_left(state, (at,))
     if i == len(state) or state[i][0] != at:
         return (*state[:i], (at, by), *state[i:])
@@ -113,7 +113,7 @@ def is_state(parts: int, value: object) -> bool:
     return sound and all(a[0] < b[0] for a, b in pairwise(value))
 
 
-def lower(q: float, parts: int, state: Buckets) -> float | None:
+def lower(q: float, parts: int, state: BucketCounts) -> float | None:
     """The middle of the bucket in which the value of rank (n - 1) q, rounded down, lies."""
     if not state:
         return None

@@ -13,16 +13,16 @@ from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
 Time: TypeAlias = Any  # of a row: a number or a datetime, and with `Fiba` whatever can be ordered
-Length: TypeAlias = timedelta | int | float  # of a window
+TimeSpan: TypeAlias = timedelta | int | float  # of a window
 
 
-def length_of(last: Duration | timedelta | str | int | float) -> Length:
+def length_of(last: Duration | timedelta | str | int | float) -> TimeSpan:
     """A window's length as a timedelta or a number."""
     length = check_length(last)
     return length.timedelta() if isinstance(length, Duration) else length
 
 
-def check_time(t: Time, last: Length, before: Time) -> Time:
+def check_time(t: Time, last: TimeSpan, before: Time) -> Time:
     """A time as windows keep it: in UTC where it has a zone, a date as its midnight. `before` is an earlier one."""
     if hasattr(t, "dtype"):
         t = _in_nanoseconds(t) if t == t and is_finer(t) else plain(t)
@@ -60,7 +60,7 @@ def _in_nanoseconds(t: Time) -> Time:
     return Timestamp(t)
 
 
-def is_in(time: Time, now: Time, last: Length, closed: str) -> bool:
+def is_in(time: Time, now: Time, last: TimeSpan, closed: str) -> bool:
     """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
     if isinstance(now, float):
         edge = now - last  # type: ignore[operator]  # a number, as all times are then

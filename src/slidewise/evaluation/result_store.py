@@ -1,4 +1,4 @@
-"""Raw results as Parquet: a folder for each experiment, which is there only once the experiment is whole."""
+"""The store of raw results: Parquet files in a folder for each experiment, renamed into place once it is whole."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from typing import Any
 
 import slidewise as sw
 from slidewise.errors import SlidewiseError
-from slidewise.evaluation.settings import Settings
+from slidewise.evaluation.settings import ExperimentSettings
 from slidewise.folders import whole_file
 
-Rows = list[dict[str, Any]]
-Tables = dict[str, Rows]
+ResultRows = list[dict[str, Any]]
+ResultTables = dict[str, ResultRows]
 PACKAGES = ("numba", "llvmlite", "numpy", "pyarrow", "matplotlib", "pyspark")
 
 
 def machine() -> dict[str, str]:
     """The machine, its load at this moment, and the versions of all that takes part."""
-    found = {
+    details = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -37,10 +37,10 @@ def machine() -> dict[str, str]:
     }
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            details[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return details
 
 
 def _processor() -> str:
@@ -51,34 +51,34 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def settings_in(folder: Path) -> Settings:
+def settings_in(folder: Path) -> ExperimentSettings:
     """The settings that a run in this folder was begun with."""
     note = folder / "raw" / "settings.json"
     try:
-        said: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))["settings"]
+        values: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))["settings"]
     except (OSError, ValueError, KeyError) as error:
         raise SlidewiseError(f"{folder} has no results of `slidewise bench paper`: {note}: {error}") from error
-    for name, value in said.items():
-        said[name] = tuple(value) if isinstance(value, list) else value
-    return Settings(**said)
+    for name, value in values.items():
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return ExperimentSettings(**values)
 
 
-class Store:
-    """The folder of a run."""
+class ResultStore:
+    """The folder of a run, with the results of the experiments that are done."""
 
-    def __init__(self, folder: Path, settings: Settings, resume: bool) -> None:
+    def __init__(self, folder: Path, settings: ExperimentSettings, resume: bool) -> None:
         self.folder = folder
         self.raw = folder / "raw"
         self.settings = settings
-        there = [path for path in self.raw.glob("[!.]*") if path.is_dir()]
-        if there and not resume:
+        done = [path for path in self.raw.glob("[!.]*") if path.is_dir()]
+        if done and not resume:
             raise SlidewiseError(
-                f"{folder} has the results of {len(there)} experiments already; give --resume to go on with them, "
+                f"{folder} has the results of {len(done)} experiments already; give --resume to go on with them, "
                 "or another --out"
             )
         note = self.raw / "settings.json"
-        self._check_owner(there)
-        if there and note.exists():
+        self._check_owner(done)
+        if done and note.exists():
             known = json.loads(note.read_text(encoding="utf-8")).get("digest")
             if known != settings.digest():
                 raise SlidewiseError(
@@ -89,46 +89,51 @@ class Store:
         with whole_file(note) as file:
             file.write(json.dumps({"digest": settings.digest(), "settings": asdict(settings)}).encode())
 
-    def _check_owner(self, there: list[Path]) -> None:
+    def _check_owner(self, done: list[Path]) -> None:
         """A run begins in a folder where nothing has the names that it will write to, unless a run wrote it."""
         note = self.raw / "settings.json"
         if note.exists():
             settings_in(self.folder)
-        taken = [self.folder / name for name in ("report.html", "figures")] if not there and not note.exists() else []
+        taken = [self.folder / name for name in ("report.html", "figures")] if not done and not note.exists() else []
         if others := [path for path in taken if os.path.lexists(path)]:
             raise SlidewiseError(f"{others[0]} is there, and no run wrote it; give another --out")
 
-    def has(self, task: str) -> bool:
-        return (self.raw / _plain(task)).is_dir()
+    def has(self, experiment: str) -> bool:
+        return (self.raw / _folder_name(experiment)).is_dir()
 
-    def save(self, task: str, tables: Tables, seconds: float = 0.0) -> None:
+    def save(self, experiment: str, tables: ResultTables, seconds: float = 0.0) -> None:
         """Write an experiment's tables, and how long it took; a run that is stopped meanwhile leaves nothing."""
-        place = self.raw / _plain(task)
+        place = self.raw / _folder_name(experiment)
         unfinished = self.raw / f".{place.name}-{secrets.token_hex(6)}"  # of this run alone
         unfinished.mkdir()
         try:
-            self._write(task, tables, seconds, unfinished)
+            self._write(experiment, tables, seconds, unfinished)
             unfinished.rename(place)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
 
-    def _write(self, task: str, tables: Tables, seconds: float, folder: Path) -> None:
+    def _write(self, experiment: str, tables: ResultTables, seconds: float, folder: Path) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
-        said = {**machine(), "task": task, "seed": str(self.settings.seed), "settings": self.settings.digest()}
-        said["seconds"] = f"{seconds:.3f}"
+        metadata = {
+            **machine(),
+            "task": experiment,
+            "seed": str(self.settings.seed),
+            "settings": self.settings.digest(),
+        }
+        metadata["seconds"] = f"{seconds:.3f}"
         for name, rows in tables.items():
             if rows:
-                table = pa.Table.from_pylist(rows).replace_schema_metadata(said)
+                table = pa.Table.from_pylist(rows).replace_schema_metadata(metadata)
                 parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
 
-    def rows(self, table: str) -> Rows:
+    def rows(self, table: str) -> ResultRows:
         """The rows of a table from all experiments that are done."""
         from pyarrow import parquet
 
-        rows: Rows = []
+        rows: ResultRows = []
         for path in sorted(self.raw.glob(f"[!.]*/{table}.parquet")):
             rows += parquet.ParquetFile(path).read().to_pylist()
         return rows
@@ -137,21 +142,21 @@ class Store:
         """How long each experiment took."""
         from pyarrow import parquet
 
-        found = {}
+        durations = {}
         for path in sorted(self.raw.glob("[!.]*/*.parquet")):
-            said = parquet.read_schema(path).metadata or {}
-            found[said.get(b"task", b"").decode()] = float(said.get(b"seconds", b"0"))
-        return found
+            metadata = parquet.read_schema(path).metadata or {}
+            durations[metadata.get(b"task", b"").decode()] = float(metadata.get(b"seconds", b"0"))
+        return durations
 
     def machine(self) -> dict[str, str]:
-        """What was written beside the first experiment that is there; this machine where there is none."""
+        """The machine of the first experiment that is done; this machine where there is none."""
         from pyarrow import parquet
 
         for path in sorted(self.raw.glob("[!.]*/*.parquet")):
-            found = parquet.read_schema(path).metadata or {}
-            return {key.decode(): value.decode() for key, value in found.items() if key != b"ARROW:schema"}
+            metadata = parquet.read_schema(path).metadata or {}
+            return {key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}
         return machine()
 
 
-def _plain(task: str) -> str:
-    return task.replace(" ", "_").replace("=", "")
+def _folder_name(experiment: str) -> str:
+    return experiment.replace(" ", "_").replace("=", "")

@@ -1,4 +1,4 @@
-"""The experiments: each one runs all algorithms in turn, several times over, and gives the rows of its tables."""
+"""The experiments: each runs all algorithms in turn, several times over, and returns the rows of its tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.evaluation.applying import applies, growth_sizes
+from slidewise.arrays import Array
+from slidewise.evaluation.applicability import applies, growth_sizes
 from slidewise.evaluation.events import Events, make_events, read_events
-from slidewise.evaluation.measure import windows
-from slidewise.evaluation.measure.clock import Clock, calibrate, measure_noise
+from slidewise.evaluation.measure import timed_runs
+from slidewise.evaluation.measure.clock import CycleClock, calibrate, measure_noise
 from slidewise.evaluation.measure.counts import count
-from slidewise.evaluation.measure.windows import Timing
-from slidewise.evaluation.settings import Settings
-from slidewise.evaluation.store import Rows, Tables
+from slidewise.evaluation.measure.timed_runs import Timing
+from slidewise.evaluation.result_store import ResultRows, ResultTables
+from slidewise.evaluation.settings import ExperimentSettings
 
 APART = 10_000  # microseconds, about, from one event to the next: only for the estimate
 BEST = -1  # stands for a repetition: of each round the shortest of all repetitions
@@ -27,22 +28,22 @@ WORST = 50  # rounds of a latency experiment that are kept one by one
 
 
 @dataclass(frozen=True)
-class Task:
+class Experiment:
     """An experiment: its name, how many rounds of which operator it has (for the estimate), and how to run it."""
 
     name: str
     work: tuple[tuple[str, str, int], ...]  # algorithm, operator, rounds
-    run: Callable[[], Tables]
+    run: Callable[[], ResultTables]
 
 
-class Tasks:
+class Experiments:
     """All experiments of a run."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ExperimentSettings) -> None:
         self.settings = settings
 
     @cached_property
-    def clock(self) -> Clock:
+    def clock(self) -> CycleClock:
         return calibrate()
 
     @cached_property
@@ -59,11 +60,11 @@ class Tasks:
             return s.events_latency
         return max((width for width in s.widths if 2 * width <= lasts and width < s.events_latency), default=None)
 
-    def __iter__(self) -> Iterator[Task]:
+    def __iter__(self) -> Iterator[Experiment]:
         s = self.settings
-        yield Task("counts", (), self._counts)
-        yield Task("counts of events", (), self._event_counts)
-        yield Task("allocations", (), self._allocations)
+        yield Experiment("counts", (), self._counts)
+        yield Experiment("counts of events", (), self._event_counts)
+        yield Experiment("allocations", (), self._allocations)
         for operator in s.operators:
             yield self._latency(operator, s.latency_n, s.latency_rounds, "latency")
         for operator in s.operators:
@@ -94,21 +95,21 @@ class Tasks:
     def _work(self, operator: str, n: int, rounds: int) -> tuple[tuple[str, str, int], ...]:
         return tuple((name, operator, rounds * self.settings.repetitions) for name in self._names(operator, n))
 
-    def _fits(self, algorithm: str, operator: str, n: int, tables: Tables, said: dict[str, Any]) -> bool:
-        size = windows.window_bytes(algorithm, operator, n)
+    def _fits(self, algorithm: str, operator: str, n: int, tables: ResultTables, labels: dict[str, Any]) -> bool:
+        size = timed_runs.window_bytes(algorithm, operator, n)
         if size <= self.settings.memory:
             return True
-        row = {**said, "algorithm": algorithm, "why": f"its arrays would take {size / 2**30:.1f} GiB"}
+        row = {**labels, "algorithm": algorithm, "why": f"its arrays would take {size / 2**30:.1f} GiB"}
         if row not in tables["skipped"]:
             tables["skipped"].append(row)
         return False
 
     def _row(
-        self, said: dict[str, Any], algorithm: str, repetition: int, rounds: int, timing: Timing
+        self, labels: dict[str, Any], algorithm: str, repetition: int, rounds: int, timing: Timing
     ) -> dict[str, Any]:
         ns = self.clock.ns(timing.ticks) / max(rounds, 1)
         return {
-            **said,
+            **labels,
             "algorithm": algorithm,
             "repetition": repetition,
             "rounds": rounds,
@@ -119,120 +120,124 @@ class Tasks:
             "switches": timing.switches,
         }
 
-    def _throughput(self, workload: str, operator: str, n: int) -> Task:
+    def _throughput(self, workload: str, operator: str, n: int) -> Experiment:
         rounds = self.settings.rounds_at(operator, n)
-        loop = windows.rounds if workload == "throughput" else windows.fill_and_drain
+        loop = timed_runs.rounds if workload == "throughput" else timed_runs.fill_and_drain
 
-        def run() -> Tables:
-            values = windows.values_of(operator, self.settings.seed)
-            said = {"workload": workload, "operator": operator, "n": n}
-            tables: Tables = {"timings": [], "skipped": []}
+        def run() -> ResultTables:
+            values = timed_runs.values_of(operator, self.settings.seed)
+            labels = {"workload": workload, "operator": operator, "n": n}
+            tables: ResultTables = {"timings": [], "skipped": []}
             for repetition, algorithm in self._turns(operator, n):
-                if self._fits(algorithm, operator, n, tables, said):
+                if self._fits(algorithm, operator, n, tables, labels):
                     timing = loop(algorithm, operator, values, n, rounds)
-                    tables["timings"].append(self._row(said, algorithm, repetition, rounds, timing))
+                    tables["timings"].append(self._row(labels, algorithm, repetition, rounds, timing))
             return tables
 
-        return Task(f"{workload} {operator} n={n}", self._work(operator, n, rounds + n), run)
+        return Experiment(f"{workload} {operator} n={n}", self._work(operator, n, rounds + n), run)
 
-    def _latency(self, operator: str, n: int, rounds: int, workload: str) -> Task:
-        def run() -> Tables:
-            values = windows.values_of(operator, self.settings.seed)
-            said = {"workload": workload, "operator": operator, "n": n}
+    def _latency(self, operator: str, n: int, rounds: int, workload: str) -> Experiment:
+        def run() -> ResultTables:
+            values = timed_runs.values_of(operator, self.settings.seed)
+            labels = {"workload": workload, "operator": operator, "n": n}
 
-            def once(algorithm: str, gaps: Any, _gone: Any) -> Timing:
-                return windows.rounds(algorithm, operator, values, n, rounds, gaps)
+            def once(algorithm: str, gaps: Array, _gone: Array) -> Timing:
+                return timed_runs.rounds(algorithm, operator, values, n, rounds, gaps)
 
-            return self._each_round(said, n, rounds, once)
+            return self._each_round(labels, n, rounds, once)
 
-        return Task(f"{workload} {operator} n={n}", self._work(operator, n, rounds + n), run)
+        return Experiment(f"{workload} {operator} n={n}", self._work(operator, n, rounds + n), run)
 
-    def _over_time(self, width: int) -> Task:
+    def _over_time(self, width: int) -> Experiment:
         operator = "relative_variation"
 
-        def run() -> Tables:
+        def run() -> ResultTables:
             stream = self.events
-            said = {"workload": "events", "operator": operator, "n": width}
-            tables: Tables = {"timings": [], "skipped": []}
+            labels = {"workload": "events", "operator": operator, "n": width}
+            tables: ResultTables = {"timings": [], "skipped": []}
             end = len(stream.times)
             rounds = end - stream.start(width)
             if rounds < 1:
-                return {"skipped": [{**said, "algorithm": "all", "why": "no event is older than the window is long"}]}
+                return {"skipped": [{**labels, "algorithm": "all", "why": "no event is older than the window is long"}]}
             most = stream.most(width)
             for repetition, algorithm in self._turns(operator, most):
-                if self._fits(algorithm, operator, most + 1, tables, said):
-                    timing = windows.events(algorithm, stream, width, end)
-                    row = self._row(said, algorithm, repetition, rounds, timing)
+                if self._fits(algorithm, operator, most + 1, tables, labels):
+                    timing = timed_runs.events(algorithm, stream, width, end)
+                    row = self._row(labels, algorithm, repetition, rounds, timing)
                     tables["timings"].append(row | {"most": most})
             return tables
 
-        return Task(f"events {width / 1e6:g}s", self._work(operator, width // APART, self.settings.events), run)
+        return Experiment(f"events {width / 1e6:g}s", self._work(operator, width // APART, self.settings.events), run)
 
-    def _events_latency(self) -> Task:
+    def _events_latency(self) -> Experiment:
         operator, wanted = "relative_variation", self.settings.events_latency
 
-        def run() -> Tables:
+        def run() -> ResultTables:
             stream, width = self.events, self.latency_width
-            skipped: Rows = []
+            skipped: ResultRows = []
             if width != wanted:
                 why = "the events do not last longer" + (f"; {width / 1e6:g} s instead" if width else "")
                 of = {"workload": "events latency", "operator": operator, "n": wanted}
                 skipped.append({**of, "algorithm": "all", "why": why})
             if width is None:
                 return {"skipped": skipped}
-            said = {"workload": "events latency", "operator": operator, "n": width}
+            labels = {"workload": "events latency", "operator": operator, "n": width}
             end = len(stream.times)
             rounds = end - stream.start(width)
             source = {"source": stream.source, "events": end, "dropped": stream.dropped}
 
-            def once(algorithm: str, gaps: Any, gone: Any) -> Timing:
-                return windows.events(algorithm, stream, width, end, gaps, gone)
+            def once(algorithm: str, gaps: Array, gone: Array) -> Timing:
+                return timed_runs.events(algorithm, stream, width, end, gaps, gone)
 
-            return {"source": [source], "skipped": skipped, **self._each_round(said, stream.most(width), rounds, once)}
+            return {
+                "source": [source],
+                "skipped": skipped,
+                **self._each_round(labels, stream.most(width), rounds, once),
+            }
 
-        return Task("events latency", self._work(operator, wanted // APART, self.settings.events), run)
+        return Experiment("events latency", self._work(operator, wanted // APART, self.settings.events), run)
 
     def _each_round(
-        self, said: dict[str, Any], rows: int, rounds: int, once: Callable[[str, Any, Any], Timing]
-    ) -> Tables:
+        self, labels: dict[str, Any], rows: int, rounds: int, once: Callable[[str, Array, Array], Timing]
+    ) -> ResultTables:
         """Time every round; keep how often each number of ticks was seen, and the worst rounds one by one."""
         noise = asdict(measure_noise(self.clock, self.settings.noise_rounds))
-        tables: Tables = {"timings": [], "ticks": [], "worst": [], "noise": [{**said, **noise}]}
-        best: dict[str, Any] = {}
+        tables: ResultTables = {"timings": [], "ticks": [], "worst": [], "noise": [{**labels, **noise}]}
+        best: dict[str, Array] = {}
         gaps, gone = np.ones(rounds, np.int64), np.ones(rounds, np.int64)
-        for repetition, algorithm in self._turns(said["operator"], rows):
+        for repetition, algorithm in self._turns(labels["operator"], rows):
             timing = once(algorithm, gaps, gone)
-            row = self._row(said, algorithm, repetition, rounds, timing)
+            row = self._row(labels, algorithm, repetition, rounds, timing)
             tables["timings"].append(row)
-            tables["ticks"] += _histogram({**said, "algorithm": algorithm, "repetition": repetition}, gaps)
+            tables["ticks"] += _histogram({**labels, "algorithm": algorithm, "repetition": repetition}, gaps)
             best[algorithm] = np.minimum(best[algorithm], gaps) if algorithm in best else gaps.copy()
         for algorithm, ticks in best.items():
-            tables["ticks"] += _histogram({**said, "algorithm": algorithm, "repetition": BEST}, ticks)
+            tables["ticks"] += _histogram({**labels, "algorithm": algorithm, "repetition": BEST}, ticks)
             for at in _longest(ticks):
-                row = {**said, "algorithm": algorithm, "round": at, "ns": float(self.clock.ns(ticks[at]))}
+                row = {**labels, "algorithm": algorithm, "round": at, "ns": float(self.clock.ns(ticks[at]))}
                 before = float(self.clock.ns(ticks[at - 1])) if at else None
-                left = int(gone[at]) if said["workload"] == "events latency" else 1
+                left = int(gone[at]) if labels["workload"] == "events latency" else 1
                 tables["worst"].append({**row, "ns_before": before, "evicted": left})
         for row in tables["ticks"]:
             row["ns"] = float(self.clock.ns(row["ticks"]))
         return tables
 
-    def _counts(self) -> Tables:
+    def _counts(self) -> ResultTables:
         s = self.settings
-        values = windows.values_of("sum", s.seed)
-        rows: Rows = []
+        values = timed_runs.values_of("sum", s.seed)
+        rows: ResultRows = []
         runs = [("static", s.count_n, 4 * s.count_n), ("fill and drain", s.count_n, 4 * s.count_n)]
         for algorithm in s.everyone:
             large = s.growth[1] if algorithm in s.algorithms else s.latency_n  # no claim is about the others
             for workload, n, rounds in (*runs, ("static", s.growth[0], 4 * s.growth[0]), ("static", large, 0)):
                 if algorithm == "Recalc" and n > s.count_n:
                     continue  # n calls a round, by its definition
-                found = count(algorithm, workload, values, n, rounds or s.count_rounds)
-                if found is not None and asdict(found) not in rows:
-                    rows.append(asdict(found))
+                counted = count(algorithm, workload, values, n, rounds or s.count_rounds)
+                if counted is not None and asdict(counted) not in rows:
+                    rows.append(asdict(counted))
         return {"counts": rows}
 
-    def _event_counts(self) -> Tables:
+    def _event_counts(self) -> ResultTables:
         """The calls over the first events of the experiment of latency."""
         s, stream = self.settings, self.events
         width = self.latency_width
@@ -240,35 +245,35 @@ class Tasks:
             return {"counts": []}
         rounds = min(10 * s.count_rounds, MOST_COUNTED)
         end = stream.start(width) + rounds
-        rows: Rows = []
+        rows: ResultRows = []
         for algorithm in s.algorithms:
-            found = count(algorithm, "events", stream.values[:end], width, rounds, stream.times[:end])
-            rows += [asdict(found)] if found is not None else []
+            counted = count(algorithm, "events", stream.values[:end], width, rounds, stream.times[:end])
+            rows += [asdict(counted)] if counted is not None else []
         return {"counts": rows}
 
-    def _allocations(self) -> Tables:
+    def _allocations(self) -> ResultTables:
         """How often memory is asked for in few rounds and in many: equally often, if the rounds ask for none."""
-        rows: Rows = []
+        rows: ResultRows = []
         for operator in self.settings.operators:
-            values = windows.values_of(operator, self.settings.seed)
+            values = timed_runs.values_of(operator, self.settings.seed)
             for algorithm in self._names(operator):
-                few, many = (windows.rounds(algorithm, operator, values, 64, m).allocations for m in (64, 64 * 64))
+                few, many = (timed_runs.rounds(algorithm, operator, values, 64, m).allocations for m in (64, 64 * 64))
                 rows.append({"operator": operator, "algorithm": algorithm, "few": few, "many": many})
         return {"allocations": rows, "clock": [asdict(self.clock)]}
 
 
-def _longest(ticks: Any) -> list[int]:
+def _longest(ticks: Array) -> list[int]:
     """The rounds that took longest, the longest first."""
-    some = np.argpartition(ticks, -min(WORST, len(ticks)))[-WORST:]
-    found: list[int] = some[np.argsort(ticks[some])][::-1].tolist()
-    return found
+    longest = np.argpartition(ticks, -min(WORST, len(ticks)))[-WORST:]
+    rounds: list[int] = longest[np.argsort(ticks[longest])][::-1].tolist()
+    return rounds
 
 
-def _histogram(said: dict[str, Any], gaps: Any) -> Rows:
+def _histogram(labels: dict[str, Any], gaps: Array) -> ResultRows:
     """How often each number of ticks was seen: counted up to SHORT, and sorted above, where there are few."""
     short = (gaps >= 0) & (gaps < SHORT)
     often = np.bincount(gaps[short])
     ticks, seen = np.unique(gaps[~short], return_counts=True)
     few = np.flatnonzero(often)
     pairs = [*zip(few.tolist(), often[few].tolist(), strict=True), *zip(ticks.tolist(), seen.tolist(), strict=True)]
-    return [{**said, "ticks": t, "rounds": c} for t, c in pairs]
+    return [{**labels, "ticks": t, "rounds": c} for t, c in pairs]

@@ -1,9 +1,9 @@
-"""Which algorithm serves which operator, up to which window: what is not run, and why."""
+"""Applicability: which algorithm is run for which operator, up to which window, and why the others are not."""
 
 from __future__ import annotations
 
-from slidewise.evaluation.measure import windows
-from slidewise.evaluation.settings import Settings
+from slidewise.evaluation.measure import timed_runs
+from slidewise.evaluation.settings import ExperimentSettings
 
 RECALC_MOST = 1 << 7  # rows: a round has n - 1 calls, and a run of the experiments' length would take days
 _NO_INVERSE = {
@@ -34,16 +34,18 @@ def applies(algorithm: str, operator: str, n: int = 1) -> bool:
     return why_not(algorithm, operator) is None and (algorithm != "Recalc" or n <= RECALC_MOST)
 
 
-def growth_sizes(settings: Settings, operator: str) -> tuple[int, int]:
+def growth_sizes(settings: ExperimentSettings, operator: str) -> tuple[int, int]:
     """The two windows whose longest rounds are compared: the larger one as large as memory has it."""
     small, large = settings.growth
     most = settings.memory
-    while large > 2 * small and max(windows.window_bytes(name, operator, large) for name in settings.algorithms) > most:
+    while (
+        large > 2 * small and max(timed_runs.window_bytes(name, operator, large) for name in settings.algorithms) > most
+    ):
         large //= 2
     return small, large
 
 
-def where_applied(settings: Settings) -> list[tuple[str, ...]]:
+def applicability_rows(settings: ExperimentSettings) -> list[tuple[str, ...]]:
     """A line for each of the other algorithms, with a cell for each operator: what is run, or why it is not."""
     operators = (*settings.operators, "relative_variation")
     lines = []

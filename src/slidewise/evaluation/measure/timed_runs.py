@@ -1,4 +1,4 @@
-"""One algorithm, operator and experiment: memory that is there before the clock starts, and one call of a loop."""
+"""Timed runs of one algorithm and operator: memory is made before the clock starts, and a run is one call of a loop."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import slidewise as sw
+from slidewise.arrays import Array
 from slidewise.compiled.fiba import CompiledFiba
 from slidewise.compiled.peer_source import slots
 from slidewise.compiled.source import Steps
@@ -31,13 +32,13 @@ OPERATORS = {
     "relative_variation": ("relative_variation", "int64"),
 }
 MIN_ARITY = 4
-_UNUSED: Any = np.empty(0, np.int64)
+_UNUSED: Array = np.empty(0, np.int64)
 _FILTERS = Layout(("V512",), ("int64",), scalar=True)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What a loop gave, and what happened meanwhile."""
+    """The result of a timed loop, and what happened meanwhile."""
 
     ticks: int
     total: float  # of the answers
@@ -79,7 +80,7 @@ def compiled_anew(algorithm: str, operator: str) -> bool:
     return any(loop.signatures and not loop.stats.cache_hits for loop in entries)
 
 
-def values_of(operator: str, seed: int, count: int = 1 << 16) -> Any:
+def values_of(operator: str, seed: int, count: int = 1 << 16) -> Array:
     """The rows of the synthetic experiments: so many numbers, over and over."""
     choose = np.random.default_rng(seed)
     if OPERATORS[operator][1] == "float64":
@@ -87,7 +88,7 @@ def values_of(operator: str, seed: int, count: int = 1 << 16) -> Any:
     return choose.integers(-1_000_000, 1_000_000, count)
 
 
-def _arrays(algorithm: str, operator: str, n: int) -> list[Any]:
+def _arrays(algorithm: str, operator: str, n: int) -> list[Array]:
     """The arrays of an empty window with room for n rows, every page of them touched."""
     layout = layout_of(operator)
     if algorithm == "Fiba":
@@ -109,18 +110,20 @@ def _arrays(algorithm: str, operator: str, n: int) -> list[Any]:
     return arrays
 
 
-def rounds(algorithm: str, operator: str, values: Any, n: int, count: int, gaps: Any = None) -> Timing:
+def rounds(algorithm: str, operator: str, values: Array, n: int, count: int, gaps: Array | None = None) -> Timing:
     """Rounds of evict, insert and query on a window of n rows; each one's ticks go into `gaps` where there is one."""
     more = _UNUSED if gaps is None else gaps
-    return _run(algorithm, operator, "run_rounds", n, values, n, count, more, _kept(operator))
+    return _run(algorithm, operator, "run_rounds", n, values, n, count, more, _total_slot(operator))
 
 
-def fill_and_drain(algorithm: str, operator: str, values: Any, n: int, rows: int) -> Timing:
+def fill_and_drain(algorithm: str, operator: str, values: Array, n: int, rows: int) -> Timing:
     """Insert and query up to n rows, evict all, and again."""
     return _run(algorithm, operator, "run_fill_and_drain", n, values, n, rows)
 
 
-def events(algorithm: str, stream: Events, width: int, end: int, gaps: Any = _UNUSED, gone: Any = _UNUSED) -> Timing:
+def events(
+    algorithm: str, stream: Events, width: int, end: int, gaps: Array = _UNUSED, gone: Array = _UNUSED
+) -> Timing:
     """A window of so many microseconds over the first `end` events, timed from the one at which another leaves.
 
     Each event's ticks go into `gaps`, and into `gone` how many rows left then.
@@ -128,15 +131,16 @@ def events(algorithm: str, stream: Events, width: int, end: int, gaps: Any = _UN
     operator = "relative_variation"
     return _run(
         *(algorithm, operator, "run_events", stream.most(width) + 1, stream.values),
-        *(stream.times, width, stream.start(width), end, gaps, gone, _kept(operator)),
+        *(stream.times, width, stream.start(width), end, gaps, gone, _total_slot(operator)),
     )
 
 
-def _kept(operator: str) -> Any:
+def _total_slot(operator: str) -> Array:
+    """An array of one number, into which a loop writes its total, so that the compiler leaves no answer out."""
     return np.zeros(1, layout_of(operator).outputs[0])
 
 
-def _run(algorithm: str, operator: str, loop: str, room: int, values: Any, *arguments: Any) -> Timing:
+def _run(algorithm: str, operator: str, loop: str, room: int, values: Array, *arguments: Array | int) -> Timing:
     function = _loops(algorithm, operator)[loop]
     arrays = _arrays(algorithm, operator, room)
     zero = 0.0 if layout_of(operator).outputs[0] == "float64" else 0
