@@ -145,7 +145,7 @@ def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False)
     at = 0
     with (
         patch("slidewise.live.batch.push_many.by_kernels", lambda _batch: choose.random() < 0.7),
-        patch("slidewise.live.batch.waiting._FEW", 10),
+        patch("slidewise.live.batch.push_buffered._FEW", 10),
     ):
         while at < len(table):
             piece = table_in.slice(at, choose.choice([1, 2, 7, 40, 200]))

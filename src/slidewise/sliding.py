@@ -88,9 +88,9 @@ class Sliding(Definition):
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
         ({'peak': 71.0}, {'peak': 70.0})
         """
-        from slidewise.live.set_aside import aside_of
+        from slidewise.live.set_aside import set_aside_of
 
-        aside = aside_of(late, self.on is not None, ahead, ahead_of, late_to)
+        aside = set_aside_of(late, self.on is not None, ahead, ahead_of, late_to)
         if self.every is not None:
             return self._live_on_beat(late, answered, aside, spikes, retain)
         if late == "revise":
@@ -108,7 +108,7 @@ class Sliding(Definition):
     def _live_on_beat(
         self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: Any, *others: Any
     ) -> Live:
-        from slidewise.live.beats.live_beats import BeatLive
+        from slidewise.live.beats.beat_live import BeatLive
 
         if late == "revise":
             raise SlidewiseError(

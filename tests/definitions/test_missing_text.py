@@ -70,7 +70,7 @@ def test_waiting_and_revised_events_have_the_answers_of_the_table(seed: int, way
             if way == "stored":
                 live = definition.restore(live.snapshot())
             seen |= {row["id"]: row for row in given}
-        if live.waiting is not None:
+        if live.buffer is not None:
             seen |= {row["id"]: row for row in live.flush()}
         found = [{name: None if value is pd.NA else value for name, value in seen[i].items()} for i in range(60)]
         late = first_text(rows) if options["late"] != "revise" else 0

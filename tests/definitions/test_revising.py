@@ -16,7 +16,7 @@ from random_definitions import SCHEMA, definitions, rows
 from support import Counter
 
 import slidewise as sw
-from slidewise.live.ledger import Ledger
+from slidewise.live.revisable_state import RevisableState
 
 PEAKS = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10), two=sw.sum("temp").over(rows=2))
 
@@ -150,10 +150,10 @@ def test_events_within_the_retention(closed: str, retain: int) -> None:
     table = pa.Table.from_pylist(taken, schema=EVENT)
     expected = definition(table).to_pylist()
     assert [last[row["id"]] for row in expected] == expected
-    for ledger in live.tracks.values():
-        assert isinstance(ledger, Ledger)
-        assert len(ledger.kept) < 64 + 4 * (retain + 40)
-        assert max(len(tree) for trees in ledger.trees for tree in trees) < 64 + 4 * (retain + 40)
+    for state in live.tracks.values():
+        assert isinstance(state, RevisableState)
+        assert len(state.rows) < 64 + 4 * (retain + 40)
+        assert max(len(tree) for trees in state.trees for tree in trees) < 64 + 4 * (retain + 40)
 
 
 EVENT = pa.schema([("k", pa.string()), ("t", pa.int64()), ("x", pa.int64()), ("id", pa.int64())])

@@ -13,7 +13,7 @@ from support import matrix as invertible
 
 import slidewise as sw
 from slidewise.choosing import share_from, shared_windows
-from slidewise.live.panes.shared_pane import Shared, SharedPane
+from slidewise.live.panes.shared_pane import SharedPane, SharedRows
 from slidewise.operators.values.equality import same
 
 matrix = dataclasses.replace(invertible, inverse=None)  # non-commutative, so that every mistake in order shows
@@ -34,7 +34,7 @@ def events(count: int, seed: int = 1) -> list[dict[str, Any]]:
     return found
 
 
-def shared_of(live: Any) -> list[Shared]:
+def shared_of(live: Any) -> list[SharedRows]:
     return list(
         {id(p.shared): p.shared for t in live.tracks.values() for p in t.panes if isinstance(p, SharedPane)}.values()
     )

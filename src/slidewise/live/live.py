@@ -1,4 +1,4 @@
-"""A definition at work on live events: state per key, an answer per event."""
+"""A definition at work on live events, `Live`: state per key, an answer per event."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, order_matters
 from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of, without_nan
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
-from slidewise.live.clock import NUMBER, Clock
-from slidewise.live.keys import SIMPLE, canonical
-from slidewise.live.missing_values import OTHERS, Kinds
-from slidewise.live.operator_errors import fail
+from slidewise.live.event_times import NUMBER, TimeReader
+from slidewise.live.keys import SIMPLE, canonical, key_parts
+from slidewise.live.missing_values import OTHERS, ColumnKinds
+from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.pane import new_panes
-from slidewise.live.panes.sharing import share
-from slidewise.live.set_aside import AHEAD, LATE, Aside, Due, Guard
-from slidewise.live.waiting import Event, Waiting, in_order, wait_of
+from slidewise.live.panes.shared_pane import plan_sharing
+from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
+from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, PushResult, SetAside
+from slidewise.live.types import EventRow, Key, Time
 
 Answered = Callable[[dict[str, Any]], Any]
 
@@ -35,13 +36,13 @@ class Stats(NamedTuple):
     ahead: int = 0
 
 
-class Track:
-    """What is kept of one key: its newest time, how many rows it has had, and a pane per aggregate."""
+class KeyState:
+    """The state of one key: its newest time, how many rows it has had, and a pane for each window."""
 
     __slots__ = ("count", "now", "panes")
 
     def __init__(self, specs: list[WindowSpec]) -> None:
-        self.now: Any = None
+        self.now: Time | None = None
         self.count = 0
         self.panes = new_panes(specs)
 
@@ -61,42 +62,42 @@ class Live:
         late: str = "error",
         answered: Answered | None = None,
         spikes: bool = False,
-        aside: Aside | None = None,
+        aside: SetAside | None = None,
     ) -> None:
         self.definition = definition
         self.late = late
         self.spikes = spikes
         has_time = definition.on is not None
-        bound = wait_of(late, has_time)
+        bound = wait_bound(late, has_time)
         if answered is not None and bound is None:
             raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
         self.specs = window_specs_of(definition, spikes)
-        share(self.specs, shared_windows(definition) if spikes else [])
-        self._names = [one.name for spec in self.specs for one in spec.members]
+        plan_sharing(self.specs, shared_windows(definition) if spikes else [])
+        self._names = [member.name for spec in self.specs for member in spec.members]
         self.ordered = any(map(order_matters, definition.columns.values()))
         self._shuffled = self._names != list(definition.columns)
         self._readers, self._reads = readers_of(self.specs)
-        self.clock = Clock(definition)
-        self.kinds = Kinds(name for name in definition.needs if name != definition.on)
+        self.time_reader = TimeReader(definition)
+        self.kinds = ColumnKinds(name for name in definition.needs if name != definition.on)
         for spec in self.specs:
             spec.others = self.kinds.others
-        self.waiting = None if bound is None else Waiting(definition, self.specs, bound)
-        if self.waiting is not None:
-            self.waiting.others = self.kinds.others
-        self.tracks: dict[Any, Track] = {}
-        self.newest: Any = None
+        self.buffer = None if bound is None else ReorderBuffer(definition, self.specs, bound)
+        if self.buffer is not None:
+            self.buffer.others = self.kinds.others
+        self.tracks: dict[Key, KeyState] = {}
+        self.newest: Time | None = None
         self.events = self.answers = self.dropped = self.failed = 0
-        self.effort = 0.0  # what batches through kernels have cost, see batch.by_kernels
+        self.effort = 0.0  # what batches through kernels have cost, see `batch.push_many.by_kernels`
         self.ready: list[dict[str, Any]] = []
         self.callback = answered
-        self.aside = aside or Aside()
+        self.aside = aside or SetAside()
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
     def new_track(self) -> Any:
-        """What is kept of a key that has had no events."""
-        return Track(self.specs)
+        """The state of a key that has had no events."""
+        return KeyState(self.specs)
 
-    def push(self, row: Mapping[str, Any]) -> Any:
+    def push(self, row: EventRow) -> Any:
         """Take in one event, a dict of its columns.
 
         Gives the aggregates as of this event, by name; None where it came too late and `late="drop"`, or lay too far
@@ -109,14 +110,14 @@ class Live:
             return self._push_guarded(row, self.aside.guard)
         return self._push_known(row)
 
-    def _push_known(self, row: Mapping[str, Any]) -> Any:
+    def _push_known(self, row: EventRow) -> Any:
         if self.kinds.unknown and isinstance(row, Mapping):
             with self.learning(self.kinds.in_event(row)):
                 return self._push(row)
         return self._push(row)
 
-    def _push_guarded(self, row: Mapping[str, Any], guard: Guard) -> Any:
-        """Take an event in if its time is to be believed."""
+    def _push_guarded(self, row: EventRow, guard: AheadGuard) -> Any:
+        """Take an event in unless its time lies too far ahead."""
         _, time, kind = self.read(row)
         if guard.is_ahead(time, kind):
             return self.drop(row, AHEAD)
@@ -125,10 +126,10 @@ class Live:
             return self._push_known(row)
         finally:
             if self.events != events:
-                guard.believe(time)
+                guard.accept(time)
 
-    def drop(self, row: Mapping[str, Any], reason: str) -> Any:
-        """Count an event that is not taken in, and let `late_to` have it; what `push` gives then."""
+    def drop(self, row: EventRow, reason: str) -> Any:
+        """Count an event that is not taken in, and hand it to `late_to`; returns what `push` gives then."""
         self.events += 1
         if reason == LATE:
             self.dropped += 1
@@ -137,18 +138,18 @@ class Live:
         self.aside.put(row, reason)
         self.aside.hand_over()
         self.aside.warn(self)
-        return self._given_for_dropped(reason)
+        return self._result_of_drop(reason)
 
-    def _given_for_dropped(self, reason: str) -> Any:
-        return None if self.waiting is None else Due.of(self.deliver(), reason)
+    def _result_of_drop(self, reason: str) -> Any:
+        return None if self.buffer is None else PushResult.of(self.deliver(), reason)
 
-    def _push(self, row: Mapping[str, Any]) -> Any:
+    def _push(self, row: EventRow) -> Any:
         key, time, kind = self.read(row)
-        if self.waiting is not None:
+        if self.buffer is not None:
             return self._wait(row, key, time, kind)
         track = self.tracks.get(key)
         if track is None:
-            track = Track(self.specs)
+            track = KeyState(self.specs)
         elif time is not None and time < track.now:
             return self._late(row, key, time, track)
         read = [spec.arguments(row) for spec in self._readers]
@@ -166,12 +167,12 @@ class Live:
         except BaseException as error:
             for pane in track.panes[: at + 1]:
                 pane.undo()
-            fail(self.specs[at], error, "the event was not taken in")
+            raise_operator_error(self.specs[at], error, "the event was not taken in")
         if not number:
             self.tracks[key] = track
-            self.clock.kind = kind
+            self.time_reader.kind = kind
         if type(time) is float:
-            self.clock.fractions = True
+            self.time_reader.fractions = True
         for pane in track.panes:
             pane.keep()
         track.now = time
@@ -181,26 +182,26 @@ class Live:
         return self._named(values)
 
     @contextmanager
-    def learning(self, found: Mapping[str, str]) -> Iterator[None]:
-        """Take events in that say this of columns; where they are refused, nothing was said."""
+    def learning(self, shown: Mapping[str, str]) -> Iterator[None]:
+        """Take events in that show these kinds of columns; where they are refused, nothing was learnt."""
         events, kinds = self.events, self.kinds
-        others = {name for name, kind in found.items() if kind == OTHERS}
+        others = {name for name, kind in shown.items() if kind == OTHERS}
         kinds.others |= others
         take_back: Callable[[], None] = lambda: None  # noqa: E731
         try:
-            take_back = self._begin_anew(others & kinds.nans)
+            take_back = self._reset_windows(others & kinds.nans)
             yield
         except BaseException:
             if self.events == events:
                 kinds.others -= others
                 take_back()
                 raise
-            kinds.learn(found)
+            kinds.learn(shown)
             raise
-        kinds.learn(found)
+        kinds.learn(shown)
 
-    def _begin_anew(self, columns: set[str]) -> Callable[[], None]:
-        """Let windows over these columns begin anew: all their rows have NaN there, which is null. What undoes that."""
+    def _reset_windows(self, columns: set[str]) -> Callable[[], None]:
+        """Empty the windows over these columns, whose rows all have NaN there, a null; returns what undoes it."""
         if not columns:
             return lambda: None
         tracks = self.tracks
@@ -216,32 +217,32 @@ class Live:
                 undos.append(self.forget_rows(track, columns))
         except BaseException as error:
             take_back()
-            fail(None, error, "the event was not taken in")
+            raise_operator_error(None, error, "the event was not taken in")
         if columns & set(self.definition.by):
             self.tracks = {}
             for key, track in tracks.items():
-                parts = (key,) if self._one_key is not None else key
+                parts = key_parts(key, self.definition.by)
                 null = self._key(dict(zip(self.definition.by, parts, strict=True)))
                 self.tracks[key if null in tracks else null] = track
-        if self.waiting is not None:
-            undos.append(self.waiting.restate(self._key))
+        if self.buffer is not None:
+            undos.append(self.buffer.reread(self._key))
         return take_back
 
     def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
-        """Let a key's windows over some columns begin anew; what undoes that."""
+        """Empty a key's windows over some columns; returns what undoes that."""
         before, fresh = track.panes, new_panes(self.specs)
         pairs = zip(before, fresh, strict=True)
         track.panes = [new if columns & set(new.spec.columns) else old for old, new in pairs]
         return lambda: setattr(track, "panes", before)
 
-    def read(self, row: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
-        """An event's key, its time as a number, and what kind of time that is."""
+    def read(self, row: EventRow) -> tuple[Key, Any, str | None]:
+        """An event's key, its time as a number, and the kind of time that it is."""
         if type(row) is not dict and not isinstance(row, Mapping):
             many = "; push_many takes a table of them" if hasattr(row, "columns") else ""
             raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}{many}")
         try:
             key = self._key(row)
-            time, kind = (None, None) if self.definition.on is None else self.clock.read(row[self.definition.on])
+            time, kind = (None, None) if self.definition.on is None else self.time_reader.read(row[self.definition.on])
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         return key, time, kind
@@ -251,51 +252,53 @@ class Live:
         answers = dict(zip(self._names, values, strict=True))
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
 
-    def _late(self, row: Mapping[str, Any], key: Any, time: Any, track: Track) -> Any:
+    def _late(self, row: EventRow, key: Key, time: Time, track: KeyState) -> Any:
         if self.late == "drop":
             return self.drop(row, LATE)
-        shown = f" of the key {key!r}" if self.definition.by else ""
+        assert track.now is not None
+        reader = self.time_reader
+        whose = f" of the key {key!r}" if self.definition.by else ""
         raise TimeOrderError(
-            f"the event's time {self.clock.shown(time)} lies before {self.clock.shown(track.now)}, the newest"
-            f"{shown}; sort the events, or use live(late='drop') or live(late='{wait_for(self.clock.kind)}')"
+            f"the event's time {reader.shown(time)} lies before {reader.shown(track.now)}, the newest"
+            f"{whose}; sort the events, or use live(late='drop') or live(late='{example_wait(reader.kind)}')"
         )
 
-    def _key(self, row: Mapping[str, Any]) -> Any:
+    def _key(self, row: EventRow) -> Key:
         others = self.kinds.others
         if self._one_key is not None:
-            key = row[self._one_key]
+            key: Key = row[self._one_key]
             return key if type(key) in SIMPLE else without_nan(canonical(key, self._one_key), self._one_key, others)
         return tuple([without_nan(canonical(row[name], name), name, others) for name in self.definition.by])
 
-    def _wait(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> Due:
-        waiting = self.waiting
-        assert waiting is not None
-        waiting.check(kind)
-        if self.newest is not None and waiting.is_late(time, self.newest):
-            dropped: Due = self.drop(row, LATE)
+    def _wait(self, row: EventRow, key: Key, time: Time, kind: str | None) -> PushResult:
+        buffer = self.buffer
+        assert buffer is not None
+        buffer.check(kind)
+        if self.newest is not None and buffer.is_late(time, self.newest):
+            dropped: PushResult = self.drop(row, LATE)
             return dropped
-        waiting.add(waiting.event(row, key, time))
-        self.clock.kind = kind
-        self.clock.fractions |= type(time) is float
+        buffer.add(buffer.event(row, key, time))
+        self.time_reader.kind = kind
+        self.time_reader.fractions |= type(time) is float
         self.events += 1
         if self.newest is None or time > self.newest:
             self.newest = time
-        self.release(waiting.due(self.newest))
-        return Due.of(self.deliver())
+        self.release(buffer.pop_due(self.newest))
+        return PushResult.of(self.deliver())
 
     def release(self, groups: list[list[Event]]) -> None:
-        """Answer groups of events of equal key and time; the answers are ready for the next delivery."""
+        """Answer groups of events of equal key and time; the answers are ready for `deliver`."""
         for i, peers in enumerate(groups):
             try:
                 answers = self._answer_peers(peers)
             except BaseException as error:
-                assert self.waiting is not None
+                assert self.buffer is not None
                 self.failed += len(peers)
                 for group in groups[i + 1 :]:
                     for event in group:
-                        self.waiting.add(event)
+                        self.buffer.add(event)
                 error.add_note(
-                    f"{len(peers)} waiting events of time {self.clock.shown(peers[0].time)} were left out, see "
+                    f"{len(peers)} waiting events of time {self.time_reader.shown(peers[0].time)} were left out, see "
                     "stats.failed; those after them still wait"
                 )
                 raise
@@ -304,34 +307,34 @@ class Live:
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
         key, time = peers[0].key, peers[0].time
         if self.ordered and len(peers) > 1:
-            peers = in_order(peers)
-        track = self.tracks.get(key) or Track(self.specs)
-        found = []
+            peers = sort_peers(peers)
+        track = self.tracks.get(key) or KeyState(self.specs)
+        answered = []
         at = 0
         try:
             for at, (spec, pane) in enumerate(zip(self.specs, track.panes, strict=True)):
                 places = range(track.count, track.count + len(peers)) if spec.numbered else [time] * len(peers)
                 rows = [(place, event.arguments[at]) for place, event in zip(places, peers, strict=True)]
-                found.append(pane.push_peers(rows))
-                for answers in found[-1] if spec.declared else ():
+                answered.append(pane.push_peers(rows))
+                for answers in answered[-1] if spec.declared else ():
                     spec.check(answers)
         except BaseException as error:
             for pane in track.panes[: at + 1]:
                 pane.undo()
-            fail(self.specs[at], error, "")
+            raise_operator_error(self.specs[at], error, "")
         for pane in track.panes:
             pane.keep()
         track.now = time
         track.count += len(peers)
         self.tracks[key] = track
         self.answers += len(peers)
-        answered: dict[int, dict[str, Any]] = {}
-        for event, *values in zip(peers, *found, strict=True):
-            answered[event.number] = {**event.row, **self._named([value for part in values for value in part])}
-        return [answered[number] for number in sorted(answered)]
+        by_arrival: dict[int, dict[str, Any]] = {}
+        for event, *values in zip(peers, *answered, strict=True):
+            by_arrival[event.number] = {**event.row, **self._named([value for part in values for value in part])}
+        return [by_arrival[number] for number in sorted(by_arrival)]
 
     def deliver(self) -> list[dict[str, Any]]:
-        """The answers that are ready, unless a callback takes them one by one."""
+        """Give the answers that are ready, unless a callback takes them one by one."""
         ready, self.ready = self.ready, []
         if self.callback is None:
             return ready
@@ -346,11 +349,11 @@ class Live:
 
     def flush(self) -> list[dict[str, Any]]:
         """Answer all events that wait, as if time had moved past them; earlier ones that come now are late."""
-        if self.waiting is None:
+        if self.buffer is None:
             raise SlidewiseError("flush answers events that wait, and only live(late='wait:...') lets them wait")
         self.aside.hand_over()
-        self.waiting.flushed = self.newest
-        self.release(self.waiting.all())
+        self.buffer.flushed = self.newest
+        self.release(self.buffer.pop_all())
         return self.deliver()
 
     def push_many(self, table: Any) -> Any:
@@ -371,8 +374,8 @@ class Live:
         """Drop the keys whose newest time lies before this one; how many they were. Their next event starts anew."""
         if self.definition.on is None:
             raise SlidewiseError("forget goes by time, and this definition has no time column")
-        time, _ = self.clock.read(before)
-        idle = [key for key, track in self.tracks.items() if track.now < time]
+        time, _ = self.time_reader.read(before)
+        idle = [key for key, track in self.tracks.items() if track.now is not None and track.now < time]
         for key in idle:
             del self.tracks[key]
         return len(idle)
@@ -380,7 +383,7 @@ class Live:
     @property
     def stats(self) -> Stats:
         """What became of the events so far."""
-        waiting = 0 if self.waiting is None else len(self.waiting)
+        waiting = 0 if self.buffer is None else len(self.buffer)
         return Stats(self.events, self.answers, self.dropped, waiting, self.failed, len(self.tracks), self.aside.ahead)
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
@@ -400,6 +403,6 @@ class Live:
         return f"<Live of {len(self)} keys, {self.events} events, late={self.late!r}>"
 
 
-def wait_for(kind: str | None) -> str:
+def example_wait(kind: str | None) -> str:
     """An example of a bound for late events that goes with a kind of time."""
     return "wait:10" if kind == NUMBER else "wait:10s"

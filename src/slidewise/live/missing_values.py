@@ -1,4 +1,4 @@
-"""NaN as a missing value: which columns hold numbers, among which NaN is a value, and which hold text or the like.
+"""The kinds of columns: in those of numbers NaN is a value, in those of text or the like it is null.
 
 An event says nothing of a column's type, and pandas gives NaN for a missing text. A column is known by its first value
 that is neither null nor NaN: a number, and NaN is a value in it; anything else, and NaN is null. Until then NaN counts
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from slidewise.engine.window_spec import plainly
 from slidewise.errors import InputError
+from slidewise.live.keys import key_parts
 
 if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 NUMBERS, OTHERS, NANS = "numbers", "others", "nothing but NaN"
 
 
-class Kinds:
-    """What is known of the columns that a definition reads: `others` hold no numbers, of `unknown` ones nothing is
-    known, and `nans` are those among them in which NaN has come."""
+class ColumnKinds:
+    """Which columns of a definition hold numbers: `others` do not, `unknown` ones have had no value but for NaN, and
+    `nans` are those of the unknown ones in which NaN has come."""
 
     __slots__ = ("nans", "others", "unknown")
 
@@ -32,68 +33,69 @@ class Kinds:
         self.nans: set[str] = set()
 
     def in_event(self, row: Mapping[str, Any]) -> dict[str, str]:
-        """What an event says of columns that are unknown."""
-        found = {}
+        """The kinds of unknown columns that an event shows."""
+        kinds = {}
         for name in self.unknown:
             value = plainly(row.get(name))
             if value is None:
                 continue
             if type(value) is float or type(value) is int:
-                found[name] = NUMBERS if value == value else NANS
+                kinds[name] = NUMBERS if value == value else NANS
             else:
-                found[name] = OTHERS
-        return found
+                kinds[name] = OTHERS
+        return kinds
 
     def in_frame(self, frame: Frame) -> dict[str, str]:
-        """What a batch says of columns that are unknown; one without values says nothing."""
+        """The kinds of unknown columns that a batch shows; one without values shows none."""
         from slidewise.columns.series import read
 
-        found = {}
+        kinds = {}
         for name in self.unknown:
             try:
                 column = read(frame.column(name), repr(name))
             except InputError:  # numbers that cannot be aggregated, and can be keys
-                found[name] = NUMBERS
+                kinds[name] = NUMBERS
                 continue
             data = column.data if column.valid is None else column.data[column.valid]
             if not len(data):
                 continue
             if column.unit is not None or data.dtype.kind not in "if":
-                found[name] = OTHERS
+                kinds[name] = OTHERS
             else:
-                found[name] = NUMBERS if (data == data).any() else NANS
-        return found
+                kinds[name] = NUMBERS if (data == data).any() else NANS
+        return kinds
 
-    def of_keys(self, names: Sequence[str], keys: Iterable[Any]) -> None:
-        """Know what keys say that are there already."""
+    def learn_keys(self, names: Sequence[str], keys: Iterable[Any]) -> None:
+        """Learn the kinds of the columns of these keys."""
         for key in keys:
-            self.learn(self.in_event(dict(zip(names, (key,) if len(names) == 1 else key, strict=True))))
+            self.learn(self.in_event(dict(zip(names, key_parts(key, names), strict=True))))
 
-    def stored(self, names: Sequence[str], keys: Iterable[Any]) -> dict[str, list[str]]:
-        """What a snapshot has to say of columns: nothing where all hold numbers, but for keys that are all there."""
+    def as_dict(self, names: Sequence[str], keys: Iterable[Any]) -> dict[str, list[str]]:
+        """The columns of each kind, for a snapshot; empty where keys show their own, and the others hold numbers."""
         if self.others | self.unknown <= set(names) and not any(
-            part is None or part != part for key in keys for part in ((key,) if len(names) == 1 else key)
+            part is None or part != part for key in keys for part in key_parts(key, names)
         ):
             return {}
         return {"others": sorted(self.others), "unknown": sorted(self.unknown), "nans": sorted(self.nans)}
 
-    def restore(self, stored: Any, columns: Sequence[str], keys: Sequence[str], events: int) -> None:
-        """Know what `stored` said, of all columns and of the keys among them; a ValueError where it makes no sense."""
+    def restore(self, stored: dict[str, Any], columns: Sequence[str], keys: Sequence[str], events: int) -> None:
+        """Become what `as_dict` gave, of all columns and the keys among them; a ValueError where it makes no sense."""
         parts = []
         for part in ("others", "unknown", "nans"):
-            found = stored.get(part, [])
-            if type(found) is not list or not all(type(name) is str and name in columns for name in found):
-                raise ValueError(f"the columns {found!r} are none of the definition's")
-            parts.append(set(found))
-        if parts[0] & parts[1] or not parts[2] <= parts[1]:
+            names = stored.get(part, [])
+            if type(names) is not list or not all(type(name) is str and name in columns for name in names):
+                raise ValueError(f"the columns {names!r} are none of the definition's")
+            parts.append(set(names))
+        others, unknown, nans = parts
+        if others & unknown or not nans <= unknown:
             raise ValueError("a column cannot be known and unknown")
-        self.others |= parts[0]
-        self.unknown = parts[1] if stored else set(keys) if events else set(columns)
-        self.nans = parts[2]
+        self.others |= others
+        self.unknown = unknown if stored else set(keys) if events else set(columns)
+        self.nans = nans
 
-    def learn(self, found: Mapping[str, str]) -> None:
-        """Know from now on what an event, or a batch, has said."""
-        self.others |= {name for name, kind in found.items() if kind == OTHERS}
-        known = {name for name, kind in found.items() if kind != NANS}
+    def learn(self, kinds: Mapping[str, str]) -> None:
+        """Keep the kinds of columns that an event, or a batch, has shown."""
+        self.others |= {name for name, kind in kinds.items() if kind == OTHERS}
+        known = {name for name, kind in kinds.items() if kind != NANS}
         self.unknown -= known
-        self.nans = (self.nans | set(found)) - known
+        self.nans = (self.nans | set(kinds)) - known

@@ -1,4 +1,4 @@
-"""What a user's operator raises, as an error of Slidewise that names the aggregates at fault."""
+"""Errors that operators raise, as errors of Slidewise that name the aggregates at fault."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 
 
-def fail(spec: WindowSpec | None, error: BaseException, note: str) -> NoReturn:
-    """Raise what a spec's operators raised: an error of Slidewise and an interrupt as they are, with a note."""
-    names = "" if spec is None else ", ".join(repr(one.name) for one in spec.members)
+def raise_operator_error(spec: WindowSpec | None, error: BaseException, note: str) -> NoReturn:
+    """Raise what a spec's operators raised as an `OperatorFailedError`; Slidewise's errors and interrupts as they are.
+
+    The note is added to it, behind the names of the aggregates.
+    """
+    names = "" if spec is None else ", ".join(repr(member.name) for member in spec.members)
     if names:
         note = f"in {names}; {note}" if note else f"in {names}"
     if isinstance(error, Exception) and not isinstance(error, SlidewiseError):
@@ -26,11 +29,14 @@ def fail(spec: WindowSpec | None, error: BaseException, note: str) -> NoReturn:
 
 
 @contextmanager
-def operators_of(spec: WindowSpec | None, note: str = "") -> Iterator[None]:
-    """Whatever is raised inside is raised by operators of a spec; what is no error of Slidewise becomes one."""
+def operator_errors(spec: WindowSpec | None, note: str = "") -> Iterator[None]:
+    """Raise what operators of a spec raise inside as errors of Slidewise."""
     try:
         yield
     except Exception as error:
         if isinstance(error, SlidewiseError) and not note:
             raise
-        fail(spec, error, note)
+        raise_operator_error(spec, error, note)
+
+
+fail = raise_operator_error

@@ -1,29 +1,31 @@
-"""Live events of any lateness: a late one is answered, and the answers that it changes are given again."""
+"""`live(late="revise")`: a late event is answered, however late, and the answers that it changes are given again."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.live.clock import NUMBER, earlier
-from slidewise.live.ledger import Kept, Ledger, Place
+from slidewise.live.event_times import NUMBER, earlier
 from slidewise.live.live import Live
-from slidewise.live.operator_errors import fail
-from slidewise.live.set_aside import LATE, Aside, Due
-from slidewise.live.waiting import Event, Waiting
+from slidewise.live.operator_errors import raise_operator_error
+from slidewise.live.reorder_buffer import Event, ReorderBuffer
+from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
+from slidewise.live.set_aside import LATE, PushResult, SetAside
+from slidewise.live.types import EventRow, Key, Time
 from slidewise.operators.values.equality import same
 from slidewise.windows import Duration
 from slidewise.windows.window import check_length
 
 if TYPE_CHECKING:
-    from slidewise.live.batch.filtering import Sifted
+    from slidewise.live.batch.filtering import FilteredBatch
 
 Retain = Duration | timedelta | str | int | float
+AnswerParts = dict[int, list[tuple[int, list[Any]]]]  # by a row's index, parts of its answers and where they go
 
 
 class Revising(Live):
@@ -34,26 +36,26 @@ class Revising(Live):
     dropped and counted.
     """
 
-    tracks: dict[Any, Any]
+    tracks: dict[Key, Any]
 
-    def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: Aside | None = None) -> None:
+    def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: SetAside | None = None) -> None:
         super().__init__(definition, late="revise", aside=aside)
         self.retain = self._retention(retain)
         self._bound: Any = None if self.retain == "all" else self.retain
         if isinstance(self.retain, Duration):
             self._bound = self.retain.ns
-        self.arrivals = Waiting(definition, self.specs, 0)  # checks events and numbers them; none waits
+        self.arrivals = ReorderBuffer(definition, self.specs, 0)  # checks events and numbers them; none waits
         self.arrivals.others = self.kinds.others
-        self._restated: list[Kept] = []  # whose answers have changed since a column turned out to hold no numbers
+        self._restated: list[RevisableRow] = []  # whose answers changed as a column turned out to hold no numbers
         self.revised = 0  # how many answers were given again
 
     def _retention(self, retain: Retain | None) -> Duration | int | float | str:
-        """How late events may be: as said, or by the longest window."""
+        """How late events may be: as given, or by the longest window."""
         if retain == "all":
             return "all"
         if retain is not None:
             return check_length(retain)
-        windows = {name: one.window for name, one in self.definition.columns.items()}
+        windows = {name: aggregate.window for name, aggregate in self.definition.columns.items()}
         for name, window in windows.items():
             if window is None or window.last is None:
                 raise SlidewiseError(
@@ -66,7 +68,7 @@ class Revising(Live):
         longest: int | float = max(lasts)
         return longest
 
-    def push(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def push(self, row: EventRow) -> list[dict[str, Any]]:
         """Take in one event, a dict of its columns, however late.
 
         Gives it with its aggregates, and after it the earlier events whose answers it has changed, oldest first; an
@@ -75,84 +77,84 @@ class Revising(Live):
         """
         return super().push(row)  # type: ignore[no-any-return]
 
-    def _push(self, row: Mapping[str, Any]) -> Due:
+    def _push(self, row: EventRow) -> PushResult:
         key, time, kind = self.read(row)
         self._check_kind(kind)
-        ledger = self.tracks.get(key) or Ledger(self.specs)
-        self._tidy(ledger)
-        if self._is_late(time, ledger.now):
-            dropped: Due = self.drop(row, LATE)
+        state = self.tracks.get(key) or RevisableState(self.specs)
+        self._prune(state)
+        if self._is_late(time, state.now):
+            dropped: PushResult = self.drop(row, LATE)
             return dropped
         self.events += 1
         number = self.arrivals.number
         try:
             event = self.arrivals.event(row, key, time)
-            change = _Change(self, ledger, [event])
+            change = _Change(self, state, [event])
         except BaseException:
             self.events -= 1
             self.arrivals.number = number
             raise
-        self.tracks[key] = ledger
-        self.clock.kind = kind
-        self.clock.fractions |= type(time) is float
-        return Due.of(self.settle(change))
+        self.tracks[key] = state
+        self.time_reader.kind = kind
+        self.time_reader.fractions |= type(time) is float
+        return PushResult.of(self.settle(change))
 
-    def _given_for_dropped(self, reason: str) -> Any:
-        return Due.of([], reason)
+    def _result_of_drop(self, reason: str) -> Any:
+        return PushResult.of([], reason)
 
     def settle(self, change: _Change) -> list[dict[str, Any]]:
-        """Make a change stay: the new events and then the revised ones, with their answers."""
+        """Commit a change; returns the new events and then the revised ones, with their answers."""
         change.commit()
         self.answers += len(change.new)
         revised = self.with_restated(change.revised)
         self.revised += len(revised)
         self._restated = []
-        return [self._given(kept) for kept in (*change.new, *revised)]
+        return [self._answered_row(row) for row in (*change.new, *revised)]
 
-    def with_restated(self, revised: list[Kept]) -> list[Kept]:
+    def with_restated(self, revised: list[RevisableRow]) -> list[RevisableRow]:
         """Revised events, and those whose answers have changed as a column turned out to hold no numbers."""
         if not self._restated:
             return revised
-        every = {id(kept): kept for kept in (*self._restated, *revised)}
-        return sorted(every.values(), key=lambda kept: (kept.place[0], kept.place[-1]))
+        every = {id(row): row for row in (*self._restated, *revised)}
+        return sorted(every.values(), key=lambda row: (row.place[0], row.place[-1]))
 
     def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
         specs = self.specs
-        before = [(kept, kept.place, kept.answers) for kept in track.kept]
-        parts = track.trees, track.bases, track.kept, track.places
+        before = [(row, row.place, row.answers) for row in track.rows]
+        parts = track.trees, track.bases, track.rows, track.places
 
         def take_back() -> None:
-            track.trees, track.bases, track.kept, track.places = parts
-            for kept, place, answers in before:
-                kept.place, kept.answers = place, answers
+            track.trees, track.bases, track.rows, track.places = parts
+            for row, place, answers in before:
+                row.place, row.answers = place, answers
             self._restated = []
 
         try:
             places = {place[-1]: self._restated_place(place, columns) for place in self._all_places(track)}
-            for kept in track.kept:
-                kept.place = places[kept.place[-1]]
+            for row in track.rows:
+                row.place = places[row.place[-1]]
             reads = [bool(columns & set(spec.columns)) for spec in specs]
-            other = track.moved(track.kept, places, reads, specs)
-            track.trees, track.bases, track.kept, track.places = other.trees, other.bases, other.kept, other.places
-            answers = {id(kept): old for kept, _, old in before}
-            for index, kept in enumerate(track.kept):
-                if kept.row is None:
+            other = track.moved(track.rows, places, reads, specs)
+            track.trees, track.bases, track.rows, track.places = other.trees, other.bases, other.rows, other.places
+            answers = {id(row): old for row, _, old in before}
+            for index, row in enumerate(track.rows):
+                if row.event is None:
                     continue
-                kept.answers = [value for at, spec in enumerate(specs) for value in track.answers(spec, at, index)]
-                if not same(kept.answers, answers[id(kept)]):
-                    self._restated.append(kept)
+                row.answers = [value for at, spec in enumerate(specs) for value in track.answers(spec, at, index)]
+                if not same(row.answers, answers[id(row)]):
+                    self._restated.append(row)
         except BaseException:
             take_back()
             raise
         return take_back
 
-    def _all_places(self, track: Ledger) -> Iterator[Place]:
+    def _all_places(self, track: RevisableState) -> Iterator[RowPlace]:
         yield from track.places
         for trees in track.trees:
             for place, _ in trees[0].contents():
                 yield place
 
-    def _restated_place(self, place: Place, columns: set[str]) -> Place:
+    def _restated_place(self, place: RowPlace, columns: set[str]) -> RowPlace:
         """A place once NaN in these columns is null, and comes first."""
         if not self.ordered:
             return place
@@ -161,31 +163,33 @@ class Revising(Live):
         order = [(0,) if part == nan and name in columns else part for name, part in zip(names, place[1], strict=True)]
         return place[0], tuple(order), place[2]
 
-    def _given(self, kept: Kept) -> dict[str, Any]:
-        return {**kept.row, **self._named(kept.answers)}
+    def _answered_row(self, row: RevisableRow) -> dict[str, Any]:
+        return {**row.event, **self._named(row.answers)}
 
     def _check_kind(self, kind: str | None) -> None:
         """Refuse a retention that does not go with this kind of time."""
-        if kind == self.clock.kind or self.retain == "all":
+        if kind == self.time_reader.kind or self.retain == "all":
             return
         if kind == NUMBER and isinstance(self.retain, Duration):
             raise WindowError(f"times are numbers, but events are retained for {self.retain}; write retain=3600, say")
         if kind != NUMBER and not isinstance(self.retain, Duration):
             raise WindowError(f"times are datetimes, but events are retained for {self.retain}; write retain='1h', say")
 
-    def _is_late(self, time: Any, newest: Any) -> bool:
+    def _is_late(self, time: Time, newest: Time | None) -> bool:
         return bool(newest is not None and self._bound is not None and time < earlier(newest, self._bound))
 
-    def _tidy(self, ledger: Ledger) -> None:
-        if self._bound is not None and ledger.now is not None:
-            horizon = earlier(ledger.now, self._bound)
-            ledger.tidy(self.specs, math.floor(horizon) if type(horizon) is Fraction else horizon, self._fail_tidying)
+    def _prune(self, state: RevisableState) -> None:
+        if self._bound is not None and state.now is not None:
+            horizon = earlier(state.now, self._bound)
+            state.prune(
+                self.specs, math.floor(horizon) if isinstance(horizon, Fraction) else horizon, self._fail_pruning
+            )
 
-    def _fail_tidying(self, at: int, error: BaseException) -> NoReturn:
-        fail(self.specs[at], error, "while old rows were dropped; the event was not taken in")
+    def _fail_pruning(self, at: int, error: BaseException) -> NoReturn:
+        raise_operator_error(self.specs[at], error, "while old rows were dropped; the event was not taken in")
 
-    def place(self, event: Event) -> tuple[Any, ...]:
-        """Where an event belongs among those of its key."""
+    def place(self, event: Event) -> RowPlace:
+        """The place of an event among those of its key."""
         return (event.time, event.order, event.number) if self.ordered else (event.time, event.number)
 
     def push_many(self, table: Any) -> Any:
@@ -194,30 +198,30 @@ class Revising(Live):
         everything as it was.
         """
         from slidewise.columns.frames import frame_of
-        from slidewise.live.batch.filtering import push_sifted
+        from slidewise.live.batch.filtering import push_filtered
 
         frame = frame_of(table)
         check_names(self.definition, frame.names, "table", frame.index)
-        return push_sifted(self, frame, self._push_sifted)
+        return push_filtered(self, frame, self._push_filtered)
 
-    def _push_sifted(self, sifted: Sifted) -> Any:
+    def _push_filtered(self, filtered: FilteredBatch) -> Any:
         import numpy as np
 
         from slidewise.live.batch.incoming import Incoming
-        from slidewise.live.batch.waiting import as_table, events_of
+        from slidewise.live.batch.push_buffered import as_table, events_of
 
-        frame = sifted.rest
+        frame = filtered.frame
         names = [str(name) for name in frame.names]
         if len({*names}) < len(names):
             raise InputError(f"events that are revised need columns of different names; the table has {names}")
         incoming = Incoming(self, frame)
-        self._check_kind(incoming.kind if incoming.count else self.clock.kind)
-        ledgers = [self.tracks.get(key) or Ledger(self.specs) for key in incoming.keys]
-        for ledger in ledgers:
-            self._tidy(ledger)
+        self._check_kind(incoming.kind if incoming.count else self.time_reader.kind)
+        states = [self.tracks.get(key) or RevisableState(self.specs) for key in incoming.keys]
+        for state in states:
+            self._prune(state)
         number = self.arrivals.number
-        newest = [ledger.now for ledger in ledgers]
-        groups: list[list[Event]] = [[] for _ in ledgers]
+        newest = [state.now for state in states]
+        groups: list[list[Event]] = [[] for _ in states]
         in_turn: list[int] = []
         late = np.zeros(incoming.count, np.bool_)
         pairs = zip(events_of(self.arrivals, incoming), incoming.codes.tolist(), strict=True)
@@ -229,15 +233,15 @@ class Revising(Live):
                 newest[code] = event.time if newest[code] is None else max(newest[code], event.time)
         changes: list[_Change] = []
         try:
-            for ledger, events in zip(ledgers, groups, strict=True):
+            for state, events in zip(states, groups, strict=True):
                 if events:
-                    changes.append(_Change(self, ledger, events))
-            placed = {kept.place[-1]: kept for change in changes for kept in change.new}
-            revised = self.with_restated([kept for change in changes for kept in change.revised])
-            given = [placed[number] for number in in_turn] + revised
-            answers = {id(kept): kept.answers for kept in self._restated}
-            answers |= {id(kept): values for change in changes for kept, values in change.answers.items()}
-            rows = [{**kept.row, **self._named(answers[id(kept)])} for kept in given]
+                    changes.append(_Change(self, state, events))
+            placed = {row.place[-1]: row for change in changes for row in change.new}
+            revised = self.with_restated([row for change in changes for row in change.revised])
+            answered = [placed[number] for number in in_turn] + revised
+            answers = {id(row): row.answers for row in self._restated}
+            answers |= {id(row): values for change in changes for row, values in change.answers.items()}
+            rows = [{**row.event, **self._named(answers[id(row)])} for row in answered]
             result = frame.from_arrow(as_table(self, incoming, rows))
         except BaseException as error:
             error.add_note("no row of the batch was taken in")
@@ -249,89 +253,89 @@ class Revising(Live):
         self._restated = []
         for change in changes:
             self.settle(change)
-        for key, ledger in zip(incoming.keys, ledgers, strict=True):
-            if ledger.count:
-                self.tracks[key] = ledger
+        for key, state in zip(incoming.keys, states, strict=True):
+            if state.count:
+                self.tracks[key] = state
         incoming.settle()
         self.events += incoming.count
-        sifted.count(late)
+        filtered.commit(late)
         return result
 
 
 class _Change:
-    """New events of one key, in their places, and the answers that follow; it stays when it is committed.
+    """New events of one key, in their places, and the answers that follow; `commit` makes it stay, `undo` ends it.
 
     Where an operator raises, nothing has changed.
     """
 
-    def __init__(self, live: Revising, ledger: Ledger, events: list[Event]) -> None:
+    def __init__(self, live: Revising, state: RevisableState, events: list[Event]) -> None:
         self._live = live
-        self._ledger = ledger
+        self._state = state
         self._undos: list[Callable[[], None]] = []
         at = 0
         self._newest = max(event.time for event in events)
-        pairs = [(Kept(live.place(event), event.row), event) for event in events]
-        self.new = [kept for kept, _ in pairs]  # as they came
-        self.answers: dict[Kept, list[Any]] = {}
-        self.revised: list[Kept] = []
+        pairs = [(RevisableRow(live.place(event), event.row), event) for event in events]
+        self.new = [row for row, _ in pairs]  # as they came
+        self.answers: dict[RevisableRow, list[Any]] = {}
+        self.revised: list[RevisableRow] = []
         try:
-            ledger.enter(self.new)
+            state.add_rows(self.new)
             pairs.sort(key=lambda pair: pair[0].place)
         except InputError:
             self.undo()
             raise
-        found: dict[int, list[tuple[int, list[Any]]]] = {}  # by a row's index, parts of its answers and where they go
+        parts: AnswerParts = {}
         try:
             for at in range(len(live.specs)):
-                self._answer(at, pairs, found)
+                self._answer(at, pairs, parts)
         except BaseException as error:
             self.undo()
-            fail(live.specs[at], error, "the event was not taken in")
-        self._compare(found)
+            raise_operator_error(live.specs[at], error, "the event was not taken in")
+        self._compare(parts)
 
-    def _answer(self, at: int, pairs: list[tuple[Kept, Event]], found: dict[int, list[tuple[int, list[Any]]]]) -> None:
-        """Put the rows into the trees of one spec, and find the answers of all rows whose windows change."""
-        ledger, spec = self._ledger, self._live.specs[at]
-        ledger.take([kept for kept, _ in pairs], [event for _, event in pairs], at, self._undos)
+    def _answer(self, at: int, pairs: list[tuple[RevisableRow, Event]], parts: AnswerParts) -> None:
+        """Insert the rows into the trees of one spec, and find the answers of all rows whose windows change."""
+        state, spec = self._state, self._live.specs[at]
+        state.insert([row for row, _ in pairs], [event for _, event in pairs], at, self._undos)
         offset = sum(len(earlier.members) for earlier in self._live.specs[:at])
         done = 0
-        peers: Any = None
+        peers: Time | None = None
         values: list[Any] = []
         # A row that counts touches its peers from the first on, also those before a row that does not.
-        ranges = [ledger.touched(spec, kept, event.arguments[at] is not None) for kept, event in pairs]
-        for touched in sorted(ranges, key=lambda touched: touched.start):
-            for index in range(max(touched.start, done), touched.stop):
-                time = ledger.places[index][0]
+        ranges = [state.affected(spec, row, event.arguments[at] is not None) for row, event in pairs]
+        for affected in sorted(ranges, key=lambda affected: affected.start):
+            for index in range(max(affected.start, done), affected.stop):
+                time = state.places[index][0]
                 if spec.numbered or time != peers:
-                    values = ledger.answers(spec, at, index)
+                    values = state.answers(spec, at, index)
                     peers = time
                 own = [list(value) if type(value) is list else value for value in values]
-                found.setdefault(index, []).append((offset, own))
-            done = max(done, touched.stop)
+                parts.setdefault(index, []).append((offset, own))
+            done = max(done, affected.stop)
 
-    def _compare(self, found: dict[int, list[tuple[int, list[Any]]]]) -> None:
+    def _compare(self, parts: AnswerParts) -> None:
         """Note the answers of new rows, and those of others that are not what they were."""
         members = sum(len(spec.members) for spec in self._live.specs)
         new = set(map(id, self.new))
-        for index in sorted(found):
-            kept = self._ledger.kept[index]
-            answers = kept.answers[:] if kept.answers else [None] * members
-            for start, part in found[index]:
+        for index in sorted(parts):
+            row = self._state.rows[index]
+            answers = row.answers[:] if row.answers else [None] * members
+            for start, part in parts[index]:
                 answers[start : start + len(part)] = part
-            if id(kept) in new:
-                self.answers[kept] = answers
-            elif not same(answers, kept.answers):
-                self.answers[kept] = answers
-                self.revised.append(kept)
+            if id(row) in new:
+                self.answers[row] = answers
+            elif not same(answers, row.answers):
+                self.answers[row] = answers
+                self.revised.append(row)
 
     def undo(self) -> None:
         for take_back in reversed(self._undos):
             take_back()
-        self._ledger.leave(self.new)
+        self._state.remove_rows(self.new)
 
     def commit(self) -> None:
-        ledger = self._ledger
-        for kept, answers in self.answers.items():
-            kept.answers = answers
-        ledger.count += len(self.new)
-        ledger.now = self._newest if ledger.now is None else max(ledger.now, self._newest)
+        state = self._state
+        for row, answers in self.answers.items():
+            row.answers = answers
+        state.count += len(self.new)
+        state.now = self._newest if state.now is None else max(state.now, self._newest)

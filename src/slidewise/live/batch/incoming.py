@@ -14,7 +14,7 @@ from slidewise.engine.sorting import as_arrow, key_codes
 from slidewise.engine.table_rows import arrow_type, time_column
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped
-from slidewise.live.clock import NAIVE, NUMBER, ZONED
+from slidewise.live.event_times import NAIVE, NUMBER, ZONED
 from slidewise.live.keys import canonical
 from slidewise.live.live import Live
 
@@ -65,7 +65,7 @@ class Incoming:
         column = time_column(on, self.column(on))
         if column.unit is None:
             kind, times = NUMBER, column.data
-            if self.live.clock.fractions:
+            if self.live.time_reader.fractions:
                 times = times.astype(np.float64, copy=False)
         else:
             kind = ZONED if getattr(column.arrow, "tz", None) else NAIVE
@@ -73,7 +73,7 @@ class Incoming:
             fits = not self.count or (column.data.min() >= -far and column.data.max() <= far)
             times = column.data * column.unit if fits else column.data.astype(object) * column.unit
         if self.count:
-            self.live.clock.check(kind, self.live.clock.shown(times[:1].tolist()[0], kind))
+            self.live.time_reader.check(kind, self.live.time_reader.shown(times[:1].tolist()[0], kind))
         return times, kind
 
     def _keys_at(self, rows: Array) -> list[Any]:
@@ -121,8 +121,8 @@ class Incoming:
     def settle(self) -> None:
         """Let the clock know what kind of time these were."""
         if self.count:
-            self.live.clock.kind = self.kind
-            self.live.clock.fractions |= self.times is not None and self.times.dtype == np.float64
+            self.live.time_reader.kind = self.kind
+            self.live.time_reader.fractions |= self.times is not None and self.times.dtype == np.float64
 
     def numbers(self) -> Array:
         """Each row's number in its key, counting on from the rows before this batch."""

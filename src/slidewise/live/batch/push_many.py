@@ -11,11 +11,11 @@ from slidewise.definition import check_names
 from slidewise.engine.answers import as_arrays, check_inputs
 from slidewise.engine.joining import CannotJoinError
 from slidewise.errors import TimeOrderError
-from slidewise.live.batch.filtering import Sifted, push_sifted
+from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import Incoming
 from slidewise.live.batch.kernels import Found, evaluate
-from slidewise.live.live import Live, wait_for
-from slidewise.live.operator_errors import fail
+from slidewise.live.live import Live, example_wait
+from slidewise.live.operator_errors import raise_operator_error
 
 # What things cost, in microseconds: an event by itself, and a frozen row that is thawed for it; a batch through the
 # kernels, a key of it, and a row, new or already there.
@@ -27,15 +27,15 @@ def push_many(live: Live, table: Any) -> Any:
     """See `Live.push_many`."""
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
-    return push_sifted(live, frame, lambda sifted: _push_sifted(live, sifted))
+    return push_filtered(live, frame, lambda filtered: _push_filtered(live, filtered))
 
 
-def _push_sifted(live: Live, sifted: Sifted) -> Any:
-    if live.waiting is not None:
-        from slidewise.live.batch.waiting import push_waiting
+def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
+    if live.buffer is not None:
+        from slidewise.live.batch.push_buffered import push_buffered
 
-        return push_waiting(live, sifted)
-    frame = sifted.rest
+        return push_buffered(live, filtered)
+    frame = filtered.frame
     incoming = Incoming(live, frame)
     late = incoming.late()
     dropped = int(late.sum())
@@ -45,7 +45,7 @@ def _push_sifted(live: Live, sifted: Sifted) -> Any:
         incoming = Incoming(live, frame.take(np.flatnonzero(~late)))
     result = _push(incoming)
     live.events += incoming.count + dropped
-    sifted.count(late)
+    filtered.commit(late)
     return result
 
 
@@ -87,12 +87,12 @@ def _late_error(live: Live, incoming: Incoming, row: int) -> TimeOrderError:
     earlier = incoming.times[:row][incoming.codes[:row] == code].tolist()
     now = incoming.tracks[code].now
     newest = max(earlier if now is None else [*earlier, now])
-    shown = [live.clock.shown(time, incoming.kind) for time in (incoming.times.tolist()[row], newest)]
+    shown = [live.time_reader.shown(time, incoming.kind) for time in (incoming.times.tolist()[row], newest)]
     return TimeOrderError(
         f"the time in row {row}, {shown[0]}, lies before {shown[1]}, the newest"
         + (f" of the key {incoming.keys[code]!r}" if live.definition.by else "")
         + "; sort the events, or use live(late='drop') or live(late='"
-        + wait_for(incoming.kind)
+        + example_wait(incoming.kind)
         + "'). No row was taken in"
     )
 
@@ -124,7 +124,7 @@ def _in_turn(incoming: Incoming) -> Any:
     except BaseException as error:
         for pane in begun:
             pane.undo()
-        fail(spec, error, "no row of the batch was taken in")
+        raise_operator_error(spec, error, "no row of the batch was taken in")
     for pane in begun:
         pane.keep()
     for code, time in zip(incoming.codes.tolist(), times, strict=True):

@@ -1,25 +1,70 @@
-"""Windows of several lengths under one key, in one structure: the rows once, and partials that all windows share.
+"""The panes of windows of several lengths over the same columns: the rows once, and partials that all windows share.
 
-A pane stands for each window, as elsewhere; the first of them takes a row in and finds the answers of all, and the
-others hand theirs out.
+`SharingPlan` says, for all keys, which windows share; `SharedRows` is the structure under one key. A pane stands for
+each window, as elsewhere: the first of them takes a row in and finds the answers of all, and the others hand theirs
+out.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from slidewise.arrays import Array
 from slidewise.engine.running_pane import Row, for_each
 from slidewise.engine.window_spec import Member, WindowSpec
-from slidewise.live.panes.sharing import Sharing
+from slidewise.live.panes.row_pane import rows_of
+from slidewise.live.types import Arguments, Place
+from slidewise.operators.operator import Operator
 from slidewise.operators.values.equality import same
 
 _place = itemgetter(0)
 _SLACK = 64  # rows that have left every window and may stay until more of them have
 
 
-class Shared:
+class WindowQuery(NamedTuple):
+    """One answer of an operator: for a window, as one of its members; `least` rows are needed."""
+
+    window: int
+    member: int
+    least: int
+
+
+class SharingPlan:
+    """Specs that see the same columns and differ in how far back they look, and each operator's queries of them."""
+
+    def __init__(self, specs: list[WindowSpec]) -> None:
+        self.specs = sorted(specs, key=lambda spec: (spec.width, spec.edge))  # the shortest window first
+        self.operators = _operators(self.specs)
+        self.queries = [
+            [
+                WindowQuery(window, at, member.least)
+                for window, spec in enumerate(self.specs)
+                for at, member in enumerate(spec.members)
+                if member.operator == operator
+            ]
+            for operator in self.operators
+        ]
+
+
+def plan_sharing(specs: list[WindowSpec], groups: list[list[str]]) -> None:
+    """Let the specs of these groups of aggregates share: `spec.sharing` is the plan from then on."""
+    for names in groups:
+        sharers = [spec for spec in specs if spec.members[0].name in names]
+        plan = SharingPlan(sharers)
+        for spec in sharers:
+            spec.sharing = plan
+
+
+def _operators(specs: list[WindowSpec]) -> list[Operator]:
+    operators: list[Operator] = []
+    for spec in specs:
+        operators += [member.operator for member in spec.members if member.operator not in operators]
+    return operators
+
+
+class SharedRows:
     """The rows of the longest window, where each window begins in them, and FlatFIT's partials for each operator.
 
     A position is a number that never moves; position p stands at p - base in every list. `aggs[p]` is the aggregate of
@@ -27,20 +72,20 @@ class Shared:
     """
 
     __slots__ = (
-        *("aggs", "base", "before", "changed", "each", "found", "log", "panes", "rows", "sharing", "starts"),
+        *("aggs", "answers", "base", "before", "changed", "log", "panes", "peer_answers", "plan", "rows", "starts"),
         "stops",
     )
 
-    def __init__(self, sharing: Sharing) -> None:
-        self.sharing = sharing
+    def __init__(self, plan: SharingPlan) -> None:
+        self.plan = plan
         self.panes: list[SharedPane] = []
-        self.found: list[list[Any]] = []  # the last answers, by window
-        self.each: list[list[list[Any]]] = []  # the last answers of each peer
+        self.answers: list[list[Any]] = []  # the last answers, by window
+        self.peer_answers: list[list[list[Any]]] = []  # the last answers of each peer
         self.clear()
 
     def clear(self) -> None:
         """Hold no rows."""
-        self.fill([], [0] * len(self.sharing.specs))
+        self.fill([], [0] * len(self.plan.specs))
 
     def fill(self, rows: list[Row], sizes: list[int]) -> None:
         """Hold these rows, of which each window has the youngest ones."""
@@ -50,7 +95,7 @@ class Shared:
         self.before = len(rows), self.starts[:]
         self.log: list[tuple[Any, Any, int, Any, int]] = []  # partials before they grew, since `begin`
         self.changed = False
-        self.aggs = [[operator.lift(*row[1:]) for row in rows] for operator in self.sharing.operators]
+        self.aggs = [[operator.lift(*row[1:]) for row in rows] for operator in self.plan.operators]
         self.stops = [list(range(1, len(rows) + 1)) for _ in self.aggs]
 
     def begin(self) -> None:
@@ -64,24 +109,24 @@ class Shared:
         self.log = []
         self.changed = False
 
-    def take(self, place: Any, arguments: Row | None) -> None:
+    def take(self, place: Place, arguments: Arguments | None) -> None:
         """Take in a row, and find every window's answers."""
         self.add(place, arguments)
         self.answer()
 
-    def add(self, place: Any, arguments: Row | None) -> None:
+    def add(self, place: Place, arguments: Arguments | None) -> None:
         """Take in a row, and move every window to end at it."""
         self.changed = True
         rows, starts, base = self.rows, self.starts, self.base
         if arguments is not None:
             stop = base + len(rows) + 1
-            for operator, aggs, stops in zip(self.sharing.operators, self.aggs, self.stops, strict=True):
+            for operator, aggs, stops in zip(self.plan.operators, self.aggs, self.stops, strict=True):
                 aggs.append(operator.lift(*arguments))
                 stops.append(stop)
             rows.append((place, *arguments))
         count = len(rows)
         whole = type(place) is int
-        for window, spec in enumerate(self.sharing.specs):
+        for window, spec in enumerate(self.plan.specs):
             at = starts[window] - base
             if at < count:
                 cut = place - spec.whole if whole else spec.cut(place)
@@ -93,17 +138,17 @@ class Shared:
 
     def answer(self) -> None:
         """Find every window's answers."""
-        sharing, starts, base = self.sharing, self.starts, self.base
+        plan, starts, base = self.plan, self.starts, self.base
         stop = base + len(self.rows)
-        self.found = found = [[None] * len(spec.members) for spec in sharing.specs]
-        for operator, asks, aggs, stops in zip(sharing.operators, sharing.asks, self.aggs, self.stops, strict=True):
+        self.answers = answers = [[None] * len(spec.members) for spec in plan.specs]
+        for operator, queries, aggs, stops in zip(plan.operators, plan.queries, self.aggs, self.stops, strict=True):
             combine, lower = operator.combine, operator.lower
-            for window, member, least in asks:
+            for window, member, least in queries:
                 start = starts[window]
                 if stop - start < least:
                     continue
                 if start == stop:
-                    found[window][member] = lower(operator.identity)
+                    answers[window][member] = lower(operator.identity)
                     continue
                 at = start - base
                 ends = stops[at]
@@ -121,7 +166,7 @@ class Shared:
                         self.log.append((aggs, stops, at, old, stops[at]))
                         aggs[at] = agg
                         stops[at] = stop
-                found[window][member] = lower(agg)
+                answers[window][member] = lower(agg)
 
     def undo(self) -> None:
         """Take back what came since `begin`; no function of an operator is called, since it may be what failed."""
@@ -138,27 +183,27 @@ class Shared:
         self.changed = False
 
     def thaw(self) -> None:
-        """Rows from the arrays of the longest window; each shorter one holds the youngest of them.
+        """Make rows of the arrays of the longest window; each shorter one holds the youngest of them.
 
         Where an operator raises, panes stay frozen.
         """
-        self.fill(self.panes[-1].thawed(), [len(pane.frozen[0]) for pane in self.panes])
+        self.fill(self.panes[-1].all_rows(), [pane.held() for pane in self.panes])
         for pane in self.panes:
             pane.frozen = None
 
     def dump(self, operator: int) -> tuple[list[int], list[Any]]:
-        """An operator's partials over the longest window that asks for it: of how many rows each is, and what it is."""
-        first = self.starts[self.sharing.asks[operator][-1].window]
+        """An operator's partials over the longest window that has it: of how many rows each is, and its state."""
+        first = self.starts[self.plan.queries[operator][-1].window]
         at = first - self.base
         lengths = [stop - position for position, stop in enumerate(self.stops[operator][at:], first)]
         return lengths, self.aggs[operator][at:]
 
     def restore(self) -> None:
-        """Become what panes have read from a snapshot."""
+        """Hold what panes have read from a snapshot, once it is checked."""
         read = [pane.restored for pane in self.panes if pane.restored is not None]
         if read and len(read) != len(self.panes):
             raise ValueError("of windows that share rows, some have them in arrays, and some have not")
-        sizes = [len(pane.frozen[0]) for pane in self.panes] if not read else [len(rows) for rows, _ in read]
+        sizes = [pane.held() for pane in self.panes] if not read else [len(rows) for rows, _ in read]
         if sizes != sorted(sizes):
             raise ValueError(f"of windows that share rows, longer ones have fewer: {sizes}")
         if not read:
@@ -174,7 +219,7 @@ class Shared:
             pane.restored = None
 
     def _load(self, operator: int, lengths: list[int], states: list[Any]) -> None:
-        at, count = self.starts[self.sharing.asks[operator][-1].window], len(self.rows)
+        at, count = self.starts[self.plan.queries[operator][-1].window], len(self.rows)
         sound = len(lengths) == len(states) == count - at and all(type(length) is int for length in lengths)
         if not sound or any(not 0 < length <= count - p for p, length in enumerate(lengths, at)):
             raise ValueError(f"{count - at} rows cannot have partials of {lengths} rows")
@@ -186,7 +231,7 @@ class Shared:
         stop = self.base + len(self.rows)
         assert self.starts == sorted(self.starts, reverse=True), f"longer windows begin earlier, not at {self.starts}"
         assert self.base <= self.starts[-1] <= self.starts[0] <= stop, f"{self.starts} lie in [{self.base}, {stop}]"
-        for operator, aggs, stops in zip(self.sharing.operators, self.aggs, self.stops, strict=True):
+        for operator, aggs, stops in zip(self.plan.operators, self.aggs, self.stops, strict=True):
             assert len(aggs) == len(stops) == len(self.rows), "one partial and one stop for each row"
             for at, row in enumerate(self.rows):
                 expected = operator.lift(*row[1:])
@@ -197,114 +242,101 @@ class Shared:
 
 
 class SharedPane:
-    """One window of several that share: does what a `Pane` does."""
+    """A `Pane` of one window of several that share; the one that `leads` takes rows in for all."""
 
-    __slots__ = ("frozen", "gone", "leads", "restored", "shared", "spec", "window")
+    __slots__ = ("frozen", "leads", "restored", "shared", "spec", "window")
 
-    def __init__(self, spec: WindowSpec, shared: Shared, window: int, leads: bool) -> None:
+    def __init__(self, spec: WindowSpec, shared: SharedRows, window: int, leads: bool) -> None:
         self.spec = spec
         self.shared = shared
         self.window = window
         self.leads = leads
-        self.frozen: Any = None  # arrays: places, and one for each argument
-        self.gone = None
+        self.frozen: list[Array] | None = None  # places, and one array for each argument
         self.restored: Any = None  # rows and partials out of a snapshot, until all windows have theirs
 
-    def push(self, place: Any, arguments: Row | None) -> list[Any]:
-        """Take in a row, drop those too old for it, and answer; `undo` takes it back until the next push."""
+    def push(self, place: Place, arguments: Arguments | None) -> list[Any]:
         if self.leads:
             self.begin()
             self.shared.take(place, arguments)
-        return self.shared.found[self.window]
+        return self.shared.answers[self.window]
 
     def begin(self) -> None:
-        """From here on `undo` takes back."""
         if self.frozen is not None:
             self.shared.thaw()
         if self.leads:
             self.shared.begin()
 
-    def take(self, place: Any, arguments: Row | None) -> list[Any]:
-        """Take in one more row after `begin`, and answer."""
+    def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
         if self.leads:
             self.shared.take(place, arguments)
-        return self.shared.found[self.window]
+        return self.shared.answers[self.window]
 
-    def push_peers(self, peers: list[tuple[Any, Row | None]]) -> list[list[Any]]:
-        """Take in rows of equal time, which all see one another; numbered rows come one after the other."""
+    def push_peers(self, peers: list[tuple[Place, Arguments | None]]) -> list[list[Any]]:
         shared = self.shared
         if self.leads:
             self.begin()
             if self.spec.numbered:
-                shared.each = []
+                shared.peer_answers = []
                 for place, arguments in peers:
                     shared.take(place, arguments)
-                    shared.each.append(shared.found)
+                    shared.peer_answers.append(shared.answers)
             else:
                 for place, arguments in peers:
                     shared.add(place, arguments)
                 shared.answer()
         if self.spec.numbered:
-            return [found[self.window] for found in shared.each]
-        return for_each(peers, shared.found[self.window])
+            return [answers[self.window] for answers in shared.peer_answers]
+        return for_each(peers, shared.answers[self.window])
 
-    def brings(self) -> list[tuple[Member, int]]:
-        """The members whose operators no longer window asks for, and the operators' numbers: it stores their
-        partials."""
+    def stored_members(self) -> list[tuple[Member, int]]:
+        """The members whose operators no longer window has, and the operators' numbers: this pane's snapshot stores
+        their partials."""
         return [
-            (self.spec.members[asks[-1].member], at)
-            for at, asks in enumerate(self.shared.sharing.asks)
-            if asks[-1].window == self.window
+            (self.spec.members[queries[-1].member], at)
+            for at, queries in enumerate(self.shared.plan.queries)
+            if queries[-1].window == self.window
         ]
 
     def undo(self) -> None:
-        """Take the last push back."""
         self.shared.undo()
 
     def keep(self) -> None:
-        """What has come since `begin` stays."""
         self.shared.log = []
 
-    def freeze(self, frozen: Any) -> None:
+    def freeze(self, frozen: list[Array]) -> None:
         """Hold these arrays instead of rows and partials."""
         if self.frozen is None:
             self.shared.clear()
         self.frozen = frozen
 
-    def thawed(self) -> list[Row]:
-        """The frozen rows."""
-        places, *columns = self.frozen
-        return list(zip(places.tolist(), *(column.tolist() for column in columns), strict=True))
-
     def all_rows(self) -> list[Row]:
         """The rows that later windows may hold, oldest first."""
         if self.frozen is not None:
-            return self.thawed()
+            return rows_of(self.frozen)
         shared = self.shared
         return shared.rows[shared.starts[self.window] - shared.base :]
 
     def held(self) -> int:
-        """How many rows there are."""
         shared = self.shared
         if self.frozen is not None:
             return len(self.frozen[0])
         return shared.base + len(shared.rows) - shared.starts[self.window]
 
 
-def shared_panes(specs: list[WindowSpec]) -> list[Any]:
+def shared_panes(specs: list[WindowSpec]) -> list[SharedPane | None]:
     """An empty pane for each spec that shares, in the specs' order; None for the others."""
-    found: dict[int, Shared] = {}
-    panes: list[Any] = []
+    shared_rows: dict[int, SharedRows] = {}
+    panes: list[SharedPane | None] = []
     for spec in specs:
-        sharing = spec.sharing
-        if sharing is None:
+        plan = spec.sharing
+        if plan is None:
             panes.append(None)
             continue
-        leads = id(sharing) not in found
-        shared = found.setdefault(id(sharing), Shared(sharing))
-        pane = SharedPane(spec, shared, sharing.specs.index(spec), leads)
+        leads = id(plan) not in shared_rows
+        shared = shared_rows.setdefault(id(plan), SharedRows(plan))
+        pane = SharedPane(spec, shared, plan.specs.index(spec), leads)
+        shared.panes.append(pane)
         panes.append(pane)
-    for shared in found.values():
-        mine = [pane for pane in panes if pane is not None and pane.shared is shared]
-        shared.panes = sorted(mine, key=lambda pane: pane.window)
+    for shared in shared_rows.values():
+        shared.panes.sort(key=lambda pane: pane.window)
     return panes

@@ -1,4 +1,4 @@
-"""Whether what a snapshot says can be: everything that windows and kernels trust is checked before they get it.
+"""Checks of what a snapshot holds: everything that windows and kernels trust is checked before they get it.
 
 A checksum without a key proves nothing about who wrote a snapshot, and a place that no window can have would be read
 out of bounds by compiled code. So each part is checked for types, lengths, orders and ranges, and against the others.
@@ -10,101 +10,110 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
+from datetime import time as time_of_day
 from itertools import islice
 from operator import itemgetter, le, lt
 from typing import Any
 
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SnapshotError
-from slidewise.live.clock import NAIVE, NUMBER, ZONED
+from slidewise.live.event_times import NAIVE, NUMBER, ZONED
 from slidewise.live.live import Live
+from slidewise.live.types import Key, Time
 from slidewise.operators.operator import Operator
 from slidewise.operators.values.equality import same, shown
 
 _FARTHEST = 2**1000  # of whole times: what a float can still hold
-_ONE_OF_ALL = (float, bool, str, bytes, datetime, date, time, timedelta)  # an operator takes all of a type, or none
+_ALL_OR_NONE = (
+    float,
+    bool,
+    str,
+    bytes,
+    datetime,
+    date,
+    time_of_day,
+    timedelta,
+)  # an operator takes all of a type, or none
 
 
 @contextmanager
-def inside(what: str) -> Iterator[None]:
-    """Say where in a snapshot something makes no sense, whatever was raised there."""
+def reading(what: str) -> Iterator[None]:
+    """Name the part of a snapshot that is read inside in every error that is raised there."""
     try:
         yield
     except Exception as error:
-        said = str(error) if isinstance(error, ValueError | SnapshotError) else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{said}, in {what}") from error
+        problem = str(error) if isinstance(error, ValueError | SnapshotError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{problem}, in {what}") from error
 
 
-def require(holds: Any, problem: str) -> None:
+def require(holds: object, problem: str) -> None:
+    """Raise a ValueError that states the problem, unless this holds."""
     if not holds:
         raise ValueError(problem)
 
 
-def truth(value: Any, what: str) -> bool:
+def check_bool(value: object, what: str) -> bool:
+    """Check that a value is true or false."""
     require(type(value) is bool, f"{what} is {shown(value)}, and not true or false")
     return bool(value)
 
 
-def counts(values: Sequence[Any], least: int, what: str) -> list[int]:
-    """Whole numbers from one on, that fit into 63 bits."""
+def check_counts(values: Sequence[Any], least: int, what: str) -> list[int]:
+    """Check that values are whole numbers from `least` on, of at most 63 bits."""
     for value in values:
         if type(value) is not int or not least <= value < 2**63:
             raise ValueError(f"{what} is {shown(value)}")
     return list(values)
 
 
-def only(states: list[Any]) -> Any:
-    """The one state of a list."""
-    require(len(states) == 1, f"there are {len(states)} states instead of one")
-    return states[0]
-
-
-def named(items: Sequence[Any]) -> dict[str, Any]:
-    """An event's columns by name, each once."""
+def event_columns(items: Sequence[Any]) -> dict[str, Any]:
+    """An event's columns by name, each checked to be there once."""
     require(
         all(type(item) is tuple and len(item) == 2 and type(item[0]) is str for item in items), "no event is like that"
     )
-    found = dict(items)
-    require(len(found) == len(items), "an event has a column twice")
-    return found
+    columns = dict(items)
+    require(len(columns) == len(items), "an event has a column twice")
+    return columns
 
 
-def check_clock(live: Live, kind: Any, fractions: Any, newest: Any) -> None:
-    """Let the clock know what kind of times there were."""
+def restore_times(live: Live, kind: Any, fractions: object, newest: Any) -> None:
+    """Check the kind of time of a stream and its newest time, and let the live definition have them."""
     if live.definition.on is None:
         require(kind is None, f"there are times, {shown(kind)}, and the definition has none")
     require(kind in (None, NUMBER, NAIVE, ZONED), f"times are {shown(kind)}")
     if kind is not None:
-        live.clock.check(kind, kind)
-        if live.waiting is not None:
-            live.waiting.check(kind)
-    live.clock.kind = kind
-    live.clock.fractions = truth(fractions, "whether times are floats")
+        live.time_reader.check(kind, kind)
+        if live.buffer is not None:
+            live.buffer.check(kind)
+    live.time_reader.kind = kind
+    live.time_reader.fractions = check_bool(fractions, "whether times are floats")
     if newest is not None:
         check_time(live, newest, "the newest time")
     live.newest = newest
 
 
-def check_time(live: Live, found: Any, what: str) -> None:
-    """A time as the clock counts it."""
-    kind = live.clock.kind
-    if type(found) is float and kind == NUMBER and live.clock.fractions and math.isfinite(found):
+def check_time(live: Live, time: Any, what: str) -> None:
+    """Check that a value is a time of the stream's kind, as a number."""
+    kind = live.time_reader.kind
+    if type(time) is float and kind == NUMBER and live.time_reader.fractions and math.isfinite(time):
         return
-    whole = type(found) is int and kind is not None and abs(found) < _FARTHEST
-    require(whole, f"{what} is {shown(found)}, where times are {kind or 'unknown'}")
+    whole = type(time) is int and kind is not None and abs(time) < _FARTHEST
+    require(whole, f"{what} is {shown(time)}, where times are {kind or 'unknown'}")
 
 
-def check_event(live: Live, row: dict[str, Any], key: Any, time: Any) -> None:
-    """An event that is kept has the key and the time that stand beside it."""
+def check_event(live: Live, row: dict[str, Any], key: Key, time: Time) -> None:
+    """Check that an event has the key and the time that stand beside it."""
     check_time(live, time, "an event's time")
     its_key, its_time, _ = live.read(row)
-    near = its_time == time or (live.clock.kind != NUMBER and abs(its_time - time) < 1_000)  # a row has microseconds
+    near = its_time == time or (
+        live.time_reader.kind != NUMBER and abs(its_time - time) < 1_000
+    )  # a row has microseconds
     require(same(its_key, key) and near, f"an event is not of the key {shown(key)} and {shown(time)}")
 
 
-def check_now(live: Live, now: Any, count: int) -> None:
-    """A key's newest time, and how many rows it has had."""
+def check_now(live: Live, now: Time | None, count: int) -> None:
+    """Check a key's newest time, and how many rows it has had."""
     require(0 < count < 2**62, f"it has had {shown(count)} rows")
     if live.definition.on is None:
         require(now is None, f"its newest time is {shown(now)}, and the definition has none")
@@ -113,7 +122,7 @@ def check_now(live: Live, now: Any, count: int) -> None:
 
 
 def check_places(live: Live, spec: WindowSpec, places: Sequence[Any], now: Any, count: int, once: bool = False) -> None:
-    """Where rows stand: in order, up to the newest; `once` where no two stand at one place."""
+    """Check that places of rows are in order, up to the newest; `once` where no two are the same."""
     kinds = {*map(type, places)}
     if spec.numbered:
         require(kinds <= {int}, "rows have numbers that are none")
@@ -128,7 +137,7 @@ def check_places(live: Live, spec: WindowSpec, places: Sequence[Any], now: Any, 
 
 
 def check_rows(live: Live, spec: WindowSpec, rows: Sequence[Any], now: Any, count: int) -> None:
-    """Rows of a window: their places, and arguments that the operators take."""
+    """Check the rows of a window: their places, and arguments that the operators take."""
     width = 1 + max(len(spec.columns), 1)
     sound = {*map(type, rows)} <= {tuple} and {*map(len, rows)} <= {width}
     require(sound, f"a row has not {width - 1} values")
@@ -137,7 +146,7 @@ def check_rows(live: Live, spec: WindowSpec, rows: Sequence[Any], now: Any, coun
 
 
 def check_arguments(operators: Sequence[Operator], rows: Sequence[tuple[Any, ...]], first: int = 0) -> None:
-    """Arguments of rows, from the first on, are such that built-in operators lift them; one of each kind is tried."""
+    """Check that built-in operators lift the arguments of rows, from the first on; one of each kind is tried."""
     kinds: dict[Any, tuple[Any, ...]] = {}
     alike = all(_alike(rows, j) for j in range(first, len(rows[0]))) if rows else True
     for whole_row in rows[:1] if alike else rows:
@@ -145,8 +154,8 @@ def check_arguments(operators: Sequence[Operator], rows: Sequence[tuple[Any, ...
         kind: Any = tuple(map(type, row))
         if type(None) in kind:
             raise ValueError("a row that counts has no value")
-        for value, its in zip(row, kind, strict=True):
-            if its not in _ONE_OF_ALL and (its is not int or not -(2**63) <= value < 2**63):
+        for value, value_type in zip(row, kind, strict=True):
+            if value_type not in _ALL_OR_NONE and (value_type is not int or not -(2**63) <= value < 2**63):
                 kind = (*kind, len(kinds))  # it may be refused for what is in it
                 break
         kinds.setdefault(kind, row)
@@ -162,11 +171,11 @@ def _alike(rows: Sequence[tuple[Any, ...]], j: int) -> bool:
     kinds = {*map(type, map(value, rows))}
     if kinds == {int}:
         return bool(min(map(value, rows)) >= -(2**63) and max(map(value, rows)) < 2**63)
-    return len(kinds) == 1 and kinds <= {*_ONE_OF_ALL}
+    return len(kinds) == 1 and kinds <= {*_ALL_OR_NONE}
 
 
 def check_states(operator: Operator, states: Sequence[Any]) -> None:
-    """States are such as the operator has."""
+    """Check that these are states such as the operator has."""
     if operator.is_state is not None:
         for state in states:
             if not operator.is_state(state):

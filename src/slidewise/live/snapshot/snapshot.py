@@ -1,41 +1,40 @@
-"""All state of a live definition as bytes: plain values, see `codec`, between a header and a checksum, see `sealing`.
+"""All state of a live definition as bytes: plain values, see `engine.codec`, in an `envelope` with a checksum.
 
 The payload holds the policy and the counters, the events that wait, and for each key its panes: the rows of the
 window and each SWAG's own partial aggregates, so that going on gives the same bits as never having stopped. Where
 windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
-partials instead of rows. On a beat, a key has slices instead, see `beat_snapshot`. The version is the oldest that knows
+partials instead of rows. On a beat, a key has slices instead, see `beat_states`. The version is the oldest that knows
 all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
 times of day, 6 where a column holds no numbers or nothing yet, or events may be put aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.engine.codec import Reader, Writer
 from slidewise.errors import SlidewiseError, SnapshotError
-from slidewise.live.beats.live_beats import BeatLive
+from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.keys import canonical
-from slidewise.live.ledger import Ledger
-from slidewise.live.live import Live, Track
+from slidewise.live.live import Answered, KeyState, Live
+from slidewise.live.revisable_state import RevisableState
 from slidewise.live.revising import Revising
-from slidewise.live.set_aside import AHEAD, LATE, Guard, LateTo
-from slidewise.live.snapshot.beats import read_beats, write_beats
+from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, LateTo
+from slidewise.live.snapshot.beat_states import read_beats, write_beats
 from slidewise.live.snapshot.checks import (
-    check_clock,
+    check_bool,
     check_event,
     check_now,
     check_time,
-    inside,
-    named,
+    event_columns,
+    reading,
     require,
-    truth,
+    restore_times,
 )
 from slidewise.live.snapshot.envelope import check_key, opened, sealed
-from slidewise.live.snapshot.panes import read_panes, write_pane
-from slidewise.live.snapshot.states import plainly, read_ledger, write_ledger
+from slidewise.live.snapshot.key_states import read_panes, read_revisable, write_pane, write_plain, write_revisable
+from slidewise.live.types import Key
 from slidewise.operators.values.equality import shown
 from slidewise.windows import Duration
 
@@ -46,14 +45,14 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
     """The live definition's bytes; refused with the reason where a state is no plain value."""
     check_key(key)
     out = Writer()
-    for value in (live.late, live.spikes, live.clock.kind, live.clock.fractions, live.newest):
+    for value in (live.late, live.spikes, live.time_reader.kind, live.time_reader.fractions, live.newest):
         out.value(value)
     for count in (live.events, live.answers, live.dropped, live.failed):
         out.size(count)
-    more = _more(live)
+    more = _extensions(live)
     if more:
         out.version = max(out.version, 6)
-        plainly(out.value, more, "a row that was put aside")
+        write_plain(out.value, more, "a row that was put aside")
     _write_waiting(out, live)
     _write_revising(out, live)
     if isinstance(live, BeatLive):
@@ -61,11 +60,11 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
         return sealed(live.definition, max(4, out.version), bytes(out.data), key)
     out.size(len(live.tracks))
     for name, track in live.tracks.items():
-        plainly(out.value, name, "a key")
+        write_plain(out.value, name, "a key")
         out.value(track.now)
         out.size(track.count)
-        if isinstance(track, Ledger):
-            write_ledger(out, live, track)
+        if isinstance(track, RevisableState):
+            write_revisable(out, live, track)
             continue
         for pane in track.panes:
             write_pane(out, pane)
@@ -74,10 +73,10 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
     return sealed(live.definition, max(version, out.version), bytes(out.data), key)
 
 
-def _more(live: Live) -> dict[str, Any]:
-    """What there was no place for before version 6; what is not in it is as it was then."""
-    keys = [*live.tracks, *(event.key for event in live.waiting or ())]
-    kinds = live.kinds.stored(live.definition.by, keys) if live.events else {}
+def _extensions(live: Live) -> dict[str, Any]:
+    """What versions before 6 have no place for; empty where they can hold it all."""
+    keys = [*live.tracks, *(event.key for event in live.buffer or ())]
+    kinds = live.kinds.as_dict(live.definition.by, keys) if live.events else {}
     more: dict[str, Any] = {"kinds": kinds} if kinds else {}
     guard = live.aside.guard
     if guard is not None:
@@ -88,7 +87,8 @@ def _more(live: Live) -> dict[str, Any]:
     return more
 
 
-def _read_more(live: Live, more: Any) -> None:
+def _read_extensions(live: Live, more: Any) -> None:
+    """What `_extensions` gave."""
     require(type(more) is dict, f"there is {shown(more)} where a dict should be")
     kinds = more.pop("kinds", {})
     require(type(kinds) is dict, f"columns are {shown(kinds)}")
@@ -99,9 +99,9 @@ def _read_more(live: Live, more: Any) -> None:
         length, of, newest, count = more.pop("ahead")
         require(type(length) in (str, int, float) and type(of) is str, f"events may be ahead by {shown(length)}")
         require(type(count) is int and 0 <= count <= live.events, f"{shown(count)} events were ahead")
-        live.aside.guard, live.aside.ahead = Guard(length, of), count
-        if live.clock.kind is not None:
-            live.aside.guard.check(live.clock.kind)
+        live.aside.guard, live.aside.ahead = AheadGuard(length, of), count
+        if live.time_reader.kind is not None:
+            live.aside.guard.check(live.time_reader.kind)
         if newest is not None:
             check_time(live, newest, "the newest time that was believed")
         live.aside.guard.newest = newest
@@ -112,21 +112,21 @@ def _read_more(live: Live, more: Any) -> None:
 
 
 def _write_waiting(out: Writer, live: Live) -> None:
-    waiting = live.waiting
-    if waiting is None:
+    buffer = live.buffer
+    if buffer is None:
         return
-    out.value(waiting.flushed)
-    out.size(waiting.number)
-    events = list(waiting)
+    out.value(buffer.flushed)
+    out.size(buffer.number)
+    events = list(buffer)
     out.size(len(events))
     for event in events:
-        plainly(out.row, tuple(event.row.items()), "a waiting event")
-        plainly(out.value, event.key, "a key")
+        write_plain(out.row, tuple(event.row.items()), "a waiting event")
+        write_plain(out.value, event.key, "a key")
         out.value(event.time)
         out.size(event.number)
     out.size(len(live.ready))
     for row in live.ready:
-        plainly(out.row, tuple(row.items()), "an answer that was not delivered yet")
+        write_plain(out.row, tuple(row.items()), "an answer that was not delivered yet")
 
 
 def _write_revising(out: Writer, live: Live) -> None:
@@ -139,7 +139,7 @@ def _write_revising(out: Writer, live: Live) -> None:
 def restore(
     definition: Definition,
     blob: bytes,
-    answered: Callable[[dict[str, Any]], Any] | None,
+    answered: Answered | None,
     key: bytes | None = None,
     late_to: LateTo | None = None,
 ) -> Live:
@@ -155,42 +155,42 @@ def restore(
     return live
 
 
-def _read(source: Reader, definition: Definition, answered: Any, version: int) -> Live:
+def _read(source: Reader, definition: Definition, answered: Answered | None, version: int) -> Live:
     late, spikes, kind, fractions, newest = [source.value() for _ in range(5)]
     counts = [source.size() for _ in range(4)]
     more = source.value() if version >= 6 else {}
     require(type(late) is str, f"late is {shown(late)}")
-    truth(spikes, "spikes")
+    check_bool(spikes, "spikes")
     if late == "revise":
         live: Live = _read_revising(source, definition)
     elif definition.every is not None:
         live = BeatLive(definition, late=late, answered=answered)
     else:
         live = Live(definition, late=late, answered=answered, spikes=spikes)
-    check_clock(live, kind, fractions, newest)
+    restore_times(live, kind, fractions, newest)
     live.events, live.answers, live.dropped, live.failed = counts
-    _read_more(live, more)
-    with inside("the events that wait"):
+    _read_extensions(live, more)
+    with reading("the events that wait"):
         _read_waiting(source, live)
     if isinstance(live, BeatLive):
         read_beats(source, live, lambda: _read_key(source, definition))
         source.end()
-        live.kinds.of_keys(definition.by, live.tracks)
+        live.kinds.learn_keys(definition.by, live.tracks)
         return live
     for _ in range(source.most()):
         key = _read_key(source, definition)
-        with inside(f"the key {shown(key)}"):
+        with reading(f"the key {shown(key)}"):
             require(key not in live.tracks, "it is there twice")
             now, count = source.value(), source.size()
             check_now(live, now, count)
             if isinstance(live, Revising):
-                live.tracks[key] = read_ledger(source, live, key, now, count)
+                live.tracks[key] = read_revisable(source, live, key, now, count)
                 continue
-            track = live.tracks[key] = Track(live.specs)
+            track = live.tracks[key] = KeyState(live.specs)
             track.now, track.count = now, count
             read_panes(source, live, track, version)
     source.end()
-    live.kinds.of_keys(definition.by, live.tracks)
+    live.kinds.learn_keys(definition.by, live.tracks)
     return live
 
 
@@ -204,8 +204,8 @@ def _read_revising(source: Reader, definition: Definition) -> Revising:
 
 
 def _read_waiting(source: Reader, live: Live) -> None:
-    waiting = live.waiting
-    if waiting is None:
+    buffer = live.buffer
+    if buffer is None:
         return
     flushed = source.value()
     if flushed is not None:
@@ -213,21 +213,21 @@ def _read_waiting(source: Reader, live: Live) -> None:
     number = source.size()
     numbers: set[int] = set()
     for _ in range(source.most()):
-        row = named(source.row())
+        row = event_columns(source.row())
         key, time, at = _read_key(source, live.definition), source.value(), source.size()
         check_event(live, row, key, time)
         require(live.newest is not None and time <= live.newest, "an event is newer than the newest time")
         require(0 < at <= number and at not in numbers, f"an event has the number {at} of {number}")
         numbers.add(at)
-        event = waiting.event(row, key, time)
+        event = buffer.event(row, key, time)
         event.number = at
-        waiting.add(event)
-    waiting.flushed, waiting.number = flushed, number
-    live.ready = [named(source.row()) for _ in range(source.most())]
+        buffer.add(event)
+    buffer.flushed, buffer.number = flushed, number
+    live.ready = [event_columns(source.row()) for _ in range(source.most())]
 
 
-def _read_key(source: Reader, definition: Definition) -> Any:
-    """A key that equals what events bring: NaN is the one NaN again."""
+def _read_key(source: Reader, definition: Definition) -> Key:
+    """A key in canonical form, as events bring it."""
     key = source.value()
     names = definition.by
     if len(names) == 1:

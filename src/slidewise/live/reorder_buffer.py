@@ -1,25 +1,30 @@
-"""Events that wait until event time has moved past them, ordered by time."""
+"""A buffer that puts events in the order of their times: they wait in it until the watermark has passed them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Set
+from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.window_spec import PLAIN, WindowSpec, plainly, without_nan
 from slidewise.errors import InputError, SlidewiseError, WindowError
-from slidewise.live.clock import NUMBER, earlier, whole_or_float
-from slidewise.live.operator_errors import fail
+from slidewise.live.event_times import NUMBER, earlier, length_in
+from slidewise.live.operator_errors import raise_operator_error
+from slidewise.live.types import Arguments, EventRow, Key, Time
 from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration
 
+SortKey = tuple[Any, ...]
 
-def wait_of(late: str, has_time: bool) -> Duration | int | float | None:
+
+def wait_bound(late: str, has_time: bool) -> Duration | int | float | None:
     """The bound in `late="wait:10s"`, a duration or a number; None where late events do not wait."""
     if late in ("error", "drop"):
         return None
@@ -44,11 +49,17 @@ def wait_of(late: str, has_time: bool) -> Duration | int | float | None:
 
 
 class Event:
-    """An event that waits: its row, and the arguments that each aggregate reads from it (None: it skips it)."""
+    """An event that was read and checked: its row, and the arguments that each spec reads from it.
+
+    `order` is what orders it among events of its key and time, `number` that of its arrival. A spec's arguments are
+    None where it skips the event.
+    """
 
     __slots__ = ("arguments", "key", "number", "order", "row", "time")
 
-    def __init__(self, row: Mapping[str, Any], key: Any, time: Any, number: int, order: Any, arguments: Any) -> None:
+    def __init__(
+        self, row: EventRow, key: Key, time: Time, number: int, order: SortKey, arguments: tuple[Arguments | None, ...]
+    ) -> None:
         self.row = row
         self.key = key
         self.time = time
@@ -60,31 +71,31 @@ class Event:
         return (self.time, self.number) < (other.time, other.number)
 
 
-class Waiting:
-    """A heap of events by time and arrival."""
+class ReorderBuffer:
+    """A heap of events by time and arrival; the watermark is the newest time less the bound."""
 
     def __init__(self, definition: Definition, specs: list[WindowSpec], bound: Duration | int | float) -> None:
         self._definition = definition
         self._specs = specs
         self._bound = bound
-        self.bound: Any = bound.ns if isinstance(bound, Duration) else bound
-        self.flushed: Any = None  # events up to here were answered by flush
+        self.bound: Time = bound.ns if isinstance(bound, Duration) else bound
+        self.flushed: Time | None = None  # events up to here were answered by flush
         self.number = 0
-        self.others: Set[str] = frozenset()  # columns that hold no numbers, see `missing`
+        self.others: Set[str] = frozenset()  # columns that hold no numbers, see `missing_values`
         self._heap: list[Event] = []
 
-    def event(self, row: Mapping[str, Any], key: Any, time: Any) -> Event:
-        """An event, checked: what an operator refuses is refused now, and not when it is due."""
-        arguments = []
+    def event(self, row: EventRow, key: Key, time: Time) -> Event:
+        """Read and check an event: what an operator refuses is refused now, and not when it is due."""
+        arguments: list[Arguments | None] = []
         for spec in self._specs:
-            found = spec.arguments(row)
-            if found is not None:
+            values = spec.arguments(row)
+            if values is not None:
                 try:
-                    for one in spec.members:
-                        one.operator.lift(*found)
+                    for member in spec.members:
+                        member.operator.lift(*values)
                 except BaseException as error:
-                    fail(spec, error, "the event was not taken in")
-            arguments.append(found)
+                    raise_operator_error(spec, error, "the event was not taken in")
+            arguments.append(values)
         for name in self._definition.columns:
             if name in row:
                 raise InputError(f"the event has a column {name!r} already, which is an aggregate's name; rename one")
@@ -93,15 +104,15 @@ class Waiting:
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         self.number += 1
-        kept = {name: value if type(value) in PLAIN else plain(value) for name, value in row.items()}
-        return Event(kept, key, time, self.number, order, tuple(arguments))
+        copied = {name: value if type(value) in PLAIN else plain(value) for name, value in row.items()}
+        return Event(copied, key, time, self.number, order, tuple(arguments))
 
-    def order_of(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    def order_of(self, row: EventRow) -> SortKey:
         """What orders an event among those of its key and time."""
-        return tuple([_rank(row[name], name, self.others) for name in self._definition.ordering])
+        return tuple([_sort_key(row[name], name, self.others) for name in self._definition.ordering])
 
-    def restate(self, key_of: Callable[[Mapping[str, Any]], Any]) -> Callable[[], None]:
-        """Read the events that wait once more, since more is known of their columns; what undoes that."""
+    def reread(self, key_of: Callable[[EventRow], Key]) -> Callable[[], None]:
+        """Read the events that wait once more, since more is known of their columns; returns what undoes that."""
         before = [(event, event.key, event.order, event.arguments) for event in self._heap]
         for event in self._heap:
             event.key = key_of(event.row)
@@ -115,7 +126,7 @@ class Waiting:
         return take_back
 
     def check(self, kind: str | None) -> None:
-        """Refuse a bound that does not go with this kind of time; none at all goes with every kind."""
+        """Refuse a bound that does not go with this kind of time; a bound of 0 goes with every kind."""
         if kind == NUMBER and isinstance(self._bound, Duration):
             raise WindowError(f"times are numbers, but late events wait for {self._bound}; write late='wait:10', say")
         if kind not in (NUMBER, None) and not isinstance(self._bound, Duration) and self._bound:
@@ -124,49 +135,52 @@ class Waiting:
             )
 
     def add(self, event: Event) -> None:
+        """Put an event in."""
         heappush(self._heap, event)
 
-    def is_late(self, time: Any, newest: Any) -> bool:
-        """Whether events of this time were answered already."""
-        return bool(time < self.edge(newest) or (self.flushed is not None and time <= self.flushed))
+    def is_late(self, time: Time, newest: Time) -> bool:
+        """Whether events of this time were answered already, where that is the newest."""
+        return bool(time < self.watermark(newest) or (self.flushed is not None and time <= self.flushed))
 
-    def edge(self, newest: Any) -> Any:
-        """Events before this time come too late, where that is the newest."""
+    def watermark(self, newest: Time) -> Time | Fraction:
+        """The time before which events come too late."""
         return earlier(newest, self.bound)
 
-    def before_edge(self, times: Any, newest: Any) -> Any:
-        """Which times of an array lie before the edge; whole times are compared as whole numbers."""
+    def before_watermark(self, times: Array, newest: Time) -> Array:
+        """Which times of an array lie before the watermark; whole times are compared as whole numbers."""
         if times.dtype.kind == "i" and type(newest) is int:
-            return times < newest - whole_or_float(self.bound, whole=True)
-        edge = self.edge(newest)
+            due: Array = times < newest - length_in(self.bound, whole=True)
+            return due
+        watermark = self.watermark(newest)
         if times.dtype.kind == "f" and type(newest) is float:
-            return times < edge
-        return np.array([time < edge for time in times.tolist()], np.bool_)
+            due = times < watermark
+            return due
+        return np.array([time < watermark for time in times.tolist()], np.bool_)
 
-    def due(self, newest: Any) -> list[list[Event]]:
-        """The events that no event on time can precede any more, off the heap, in groups of equal key and time."""
-        edge = self.edge(newest)
-        found = []
-        while self._heap and self._heap[0].time < edge:
-            found.append(heappop(self._heap))
-        return _grouped(found)
+    def pop_due(self, newest: Time) -> list[list[Event]]:
+        """Take out the events before the watermark, in groups of equal key and time."""
+        watermark = self.watermark(newest)
+        due = []
+        while self._heap and self._heap[0].time < watermark:
+            due.append(heappop(self._heap))
+        return _by_key_and_time(due)
 
-    def until(self, time: Any) -> list[list[Event]]:
-        """The events at or before a time, off the heap, in groups of equal key and time."""
-        found = []
+    def pop_until(self, time: Time) -> list[list[Event]]:
+        """Take out the events at or before a time, in groups of equal key and time."""
+        due = []
         while self._heap and self._heap[0].time <= time:
-            found.append(heappop(self._heap))
-        return _grouped(found)
+            due.append(heappop(self._heap))
+        return _by_key_and_time(due)
 
-    def read_by(self, specs: list[WindowSpec]) -> None:
-        """Let events have the arguments of these from now on."""
+    def read_arguments_of(self, specs: list[WindowSpec]) -> None:
+        """Read the arguments of these specs from events, from now on."""
         self._specs = specs
 
-    def all(self) -> list[list[Event]]:
-        """All events, off the heap, in groups of equal key and time."""
-        found = sorted(self._heap)
+    def pop_all(self) -> list[list[Event]]:
+        """Take out all events, in groups of equal key and time."""
+        events = sorted(self._heap)
         self._heap = []
-        return _grouped(found)
+        return _by_key_and_time(events)
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -175,18 +189,18 @@ class Waiting:
         return iter(sorted(self._heap))
 
 
-def _grouped(events: list[Event]) -> list[list[Event]]:
+def _by_key_and_time(events: list[Event]) -> list[list[Event]]:
     groups: list[list[Event]] = []
     for _, same_time in groupby(events, key=lambda event: event.time):
-        by_key: dict[Any, list[Event]] = {}
+        by_key: dict[Key, list[Event]] = {}
         for event in same_time:
             by_key.setdefault(event.key, []).append(event)
         groups += by_key.values()
     return groups
 
 
-def in_order(peers: list[Event]) -> list[Event]:
-    """Events of equal key and time as the definition orders them."""
+def sort_peers(peers: list[Event]) -> list[Event]:
+    """Sort events of equal key and time as the definition orders them."""
     try:
         return sorted(peers, key=lambda event: event.order)
     except TypeError as error:
@@ -195,8 +209,8 @@ def in_order(peers: list[Event]) -> list[Event]:
         ) from error
 
 
-def _rank(value: Any, name: str, others: Set[str]) -> tuple[Any, ...]:
-    """What orders a column's value among others: nulls first, NaN last."""
+def _sort_key(value: Any, name: str, others: Set[str]) -> SortKey:
+    """What a column's value sorts by: nulls come first, NaN last."""
     value = without_nan(plainly(value), name, others)
     if value is None:
         return (0,)

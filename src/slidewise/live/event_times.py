@@ -1,4 +1,4 @@
-"""Times as numbers: nanoseconds since 1970 where they are datetimes, themselves where they are numbers."""
+"""Event times as numbers: nanoseconds since 1970 where they are datetimes, themselves where they are numbers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import InputError, WindowError
+from slidewise.live.types import Time
 from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration
 
@@ -21,8 +22,8 @@ _NUMPY_UNITS = {"s": 10**9, "ms": 10**6, "us": 1_000, "ns": 1}
 NUMBER, NAIVE, ZONED = "numbers", "datetimes without a zone", "datetimes with a zone"
 
 
-def earlier(time: Any, length: Any) -> Any:
-    """The time a length before another one: exact where that is a whole number, rounded where it is a float.
+def earlier(time: Time, length: Time) -> Time | Fraction:
+    """The time a length before another: exact where that is a whole number, rounded where it is a float.
 
     >>> earlier(10**18 + 1, 0.5) < 10**18 + 1, earlier(10**18 + 1, 0.5) > 10**18
     (True, True)
@@ -32,13 +33,13 @@ def earlier(time: Any, length: Any) -> Any:
     return time - length
 
 
-def whole_or_float(length: Any, whole: bool) -> Any:
-    """A length for arrays of times: among whole times, one that is no whole number ends where that below it does."""
+def length_in(length: Time, whole: bool) -> Time:
+    """A length as a number of the times in an array, whole or floats; among whole times, half a tick adds nothing."""
     return math.floor(length) if whole else float(length)
 
 
-class Clock:
-    """Reads the times of a stream, which are all of one kind, as numbers."""
+class TimeReader:
+    """Reads the event times of a stream, which are all of one kind, as numbers."""
 
     __slots__ = ("_definition", "fractions", "kind")
 
@@ -47,12 +48,12 @@ class Clock:
         self.kind: str | None = None
         self.fractions = False  # whether a time was a float, so that all that follow are
 
-    def read(self, time: Any) -> tuple[Any, str]:
-        """A time as a number, and its kind; nothing is remembered before `settle`."""
+    def read(self, time: Any) -> tuple[Time, str]:
+        """A time as a number, and its kind; the stream's `kind` stays until the event is taken in."""
         if type(time) is datetime:
             zoned = time.tzinfo is not None
             age = time - (_EPOCH_UTC if zoned else _EPOCH)
-            number: Any = (age.days * 86_400 + age.seconds) * 1_000_000_000 + age.microseconds * 1_000
+            number: Time = (age.days * 86_400 + age.seconds) * 1_000_000_000 + age.microseconds * 1_000
             kind = ZONED if zoned else NAIVE
         elif type(time) is int:
             number, kind = float(time) if self.fractions else time, NUMBER
@@ -62,7 +63,7 @@ class Clock:
             self.check(kind, time)
         return number, kind
 
-    def _other(self, time: Any) -> tuple[Any, str]:
+    def _other(self, time: Any) -> tuple[Time, str]:
         if time is None or time != time:
             raise InputError(
                 f"the event's time {self._definition.on!r} is {time!r}; every event needs a time, so leave it out or "
@@ -103,7 +104,7 @@ class Clock:
                     f"times are datetimes, but {name!r} is over the number {last!r}; write it as '10 minutes', say"
                 )
 
-    def shown(self, number: Any, kind: str | None = None) -> Any:
+    def shown(self, number: Time, kind: str | None = None) -> object:
         """A number as the time that it stands for, for people to read; `kind` where it is not yet the stream's."""
         kind = kind or self.kind
         if kind == NUMBER or kind is None:

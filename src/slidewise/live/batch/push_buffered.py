@@ -1,10 +1,10 @@
-"""`push_many` where events wait: those that are due come out as a table, oldest first."""
+"""`push_many` where events wait in a buffer: those that are due come out as a table, oldest first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,55 +16,77 @@ from slidewise.engine.answers import as_arrays
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import arrange, order_peers
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.live.batch.filtering import Sifted
+from slidewise.live.batch.filtering import FilteredBatch
 from slidewise.live.batch.incoming import Incoming
 from slidewise.live.batch.kernels import evaluate
-from slidewise.live.clock import whole_or_float
+from slidewise.live.event_times import length_in
 from slidewise.live.live import Live
-from slidewise.live.waiting import Event, Waiting
+from slidewise.live.reorder_buffer import Event, ReorderBuffer
+from slidewise.live.types import Time
 from slidewise.operators.values.equality import same
 
-# So few events go one by one, and so do batches that many more events wait for: the kernels would not pay.
+# So few events go one by one, and so does a batch beside which many more events wait: the kernels would not pay.
 _FEW, _WAITING_PER_EVENT = 500, 3
 
 
-def push_waiting(live: Live, sifted: Sifted) -> Any:
+class PendingBatch(NamedTuple):
+    """A table of answers, and what makes the batch that they come from part of the state."""
+
+    table: Any
+    commit: Callable[[], None]
+
+
+def push_buffered(live: Live, filtered: FilteredBatch) -> Any:
     """Take in a batch, and give the events that are due after it; late ones are dropped and counted."""
-    waiting, frame = live.waiting, sifted.rest
-    assert waiting is not None
+    frame = filtered.frame
     names = [str(name) for name in frame.names]
     if len({*names}) < len(names):
         raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
     incoming = Incoming(live, frame)
-    waiting.check(incoming.kind if incoming.count else None)
-    late, newest = late_rows(live, waiting, incoming)
-    kept = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
-    through = None
-    if live.callback is None and kept.count >= max(_FEW, len(waiting) // _WAITING_PER_EVENT):
-        # What an operator refuses is found again one by one, where the events at fault are counted and left out.
-        with suppress(CannotJoinError, SlidewiseError):
-            through = _through_kernels(live, waiting, kept, newest)
-    events = [] if through is not None else events_of(waiting, kept)
-    live.events += incoming.count
-    sifted.count(late)
-    live.newest = newest
-    incoming.settle()
-    if through is not None:
-        table, commit = through
-        commit()
+    on_time, table = buffer_batch(live, filtered, incoming, _FEW, lambda *batch: _evaluate_due(live, *batch))
+    if table is not None:
         return frame.from_arrow(table)
-    for event in events:
-        waiting.add(event)
-    if newest is not None:
-        live.release(waiting.due(newest))
     if live.callback is not None:
-        return frame.from_arrow(as_table(live, kept, live.deliver()))
-    table = frame.from_arrow(as_table(live, kept, live.ready))  # an error leaves the answers for the next call
+        return frame.from_arrow(as_table(live, on_time, live.deliver()))
+    table = frame.from_arrow(as_table(live, on_time, live.ready))  # an error leaves the answers for the next call
     live.deliver()
     return table
 
 
-def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, Any]:
+def buffer_batch(
+    live: Live, filtered: FilteredBatch, incoming: Incoming, few: int, evaluate: Callable[[Incoming, Any], PendingBatch]
+) -> tuple[Incoming, Any]:
+    """Put a batch into the buffer, and answer what is due then: its rows on time, and a table of answers.
+
+    `evaluate` gives the table through the kernels, for batches of more than `few` rows. Where it does not, events go
+    one by one: there is no table, and the answers are ready for `deliver`.
+    """
+    buffer, frame = live.buffer, filtered.frame
+    assert buffer is not None
+    buffer.check(incoming.kind if incoming.count else None)
+    late, newest = late_rows(live, buffer, incoming)
+    on_time = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
+    pending = None
+    if live.callback is None and on_time.count >= max(few, len(buffer) // _WAITING_PER_EVENT):
+        # What an operator refuses is found again one by one, where the events at fault are counted and left out.
+        with suppress(CannotJoinError, SlidewiseError):
+            pending = evaluate(on_time, newest)
+    events = [] if pending is not None else events_of(buffer, on_time)
+    live.events += incoming.count
+    filtered.commit(late)
+    live.newest = newest
+    incoming.settle()
+    if pending is not None:
+        pending.commit()
+        return on_time, pending.table
+    for event in events:
+        buffer.add(event)
+    if newest is not None:
+        live.release(buffer.pop_due(newest))
+    return on_time, None
+
+
+def late_rows(live: Live, buffer: ReorderBuffer, incoming: Incoming) -> tuple[Array, Time | None]:
     """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
     newest, times = live.newest, incoming.times
     late = np.zeros(incoming.count, np.bool_)
@@ -72,30 +94,31 @@ def late_rows(live: Live, waiting: Waiting, incoming: Incoming) -> tuple[Array, 
     # Whole times stay exact: what might not fit into 64 bits, or comes after a time of another kind, is judged one by
     # one.
     whole = times.dtype == np.int64
-    bound = whole_or_float(waiting.bound, whole)
+    bound = length_in(buffer.bound, whole)
     at_once = times.dtype == np.float64 and type(least) is float
     if whole and type(least) is int:
         at_once = max(abs(least), bound, *(abs(int(t)) for t in (times.min(initial=0), times.max(initial=0)))) < 2**61
     if incoming.count and at_once:
         before = np.maximum.accumulate(np.concatenate([np.array([least], times.dtype), times]))
         late = times < before[:-1] - bound
-        if waiting.flushed is not None:
-            late |= times <= waiting.flushed
+        if buffer.flushed is not None:
+            late |= times <= buffer.flushed
         return late, before[-1:].tolist()[0]
     for i, time in enumerate(incoming.times.tolist()):
-        late[i] = newest is not None and waiting.is_late(time, newest)
+        late[i] = newest is not None and buffer.is_late(time, newest)
         newest = time if newest is None or time > newest else newest
     return late, newest
 
 
-def events_of(waiting: Waiting, incoming: Incoming) -> list[Event]:
+def events_of(buffer: ReorderBuffer, incoming: Incoming) -> list[Event]:
+    """A batch's rows as events, read and checked; where one is refused, none is numbered."""
     keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
     rows = python_rows(incoming.frame.to_arrow())
-    number = waiting.number
+    number = buffer.number
     try:
-        return [waiting.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
+        return [buffer.event(row, keys[k], time) for row, k, time in zip(rows, codes, times, strict=True)]
     except BaseException as error:
-        waiting.number = number
+        buffer.number = number
         error.add_note("no row of the batch was taken in")
         raise
 
@@ -108,17 +131,20 @@ def python_rows(table: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: Any) -> tuple[Any, Callable[[], None]]:
+def _evaluate_due(live: Live, incoming: Incoming, newest: Time) -> PendingBatch:
+    """The events that are due after a batch, with their answers, through the kernels."""
+    buffer = live.buffer
+    assert buffer is not None
     import pyarrow as pa
 
-    table = joined_rows(waiting, incoming.frame.to_arrow())
-    if len(waiting):
+    table = joined_rows(buffer, incoming.frame.to_arrow())
+    if len(buffer):
         incoming = Incoming(live, frame_of(table))
     if incoming.times.dtype == object:
         raise CannotJoinError
-    due = waiting.before_edge(incoming.times, newest)
-    stay = Incoming(live, frame_of(table.filter(pa.array(~due))))
-    events = events_of(waiting, stay)
+    due = buffer.before_watermark(incoming.times, newest)
+    not_due = Incoming(live, frame_of(table.filter(pa.array(~due))))
+    events = events_of(buffer, not_due)
     table = table.filter(pa.array(due))
     order = _order(live, Incoming(live, frame_of(table)))
     batch = Incoming(live, frame_of(table.take(order)))
@@ -131,20 +157,20 @@ def _through_kernels(live: Live, waiting: Waiting, incoming: Incoming, newest: A
 
     def commit_all() -> None:
         commit()
-        waiting.all()
+        buffer.pop_all()
         for event in events:
-            waiting.add(event)
+            buffer.add(event)
 
-    return result, commit_all
+    return PendingBatch(result, commit_all)
 
 
-def joined_rows(waiting: Waiting, table: Any) -> Any:
-    """The events that wait, and the rows of a table behind them."""
+def joined_rows(buffer: ReorderBuffer, table: Any) -> Any:
+    """A table of the events that wait, and of the rows of another behind them."""
     import pyarrow as pa
 
-    if not len(waiting):
+    if not len(buffer):
         return table
-    rows = [event.row for event in waiting]
+    rows = [event.row for event in buffer]
     try:
         before = pa.Table.from_pylist(rows, schema=table.schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
@@ -189,13 +215,13 @@ def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
         table = pa.table(columns)
     except UnicodeEncodeError as error:
         raise InputError(f"an event that waited has a column whose name no table can have: {error}") from error
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for spec in live.specs:
         types = [incoming.kind_of(name) for name in spec.columns]
-        part = [[row[one.name] for one in spec.members] for row in rows]
-        found |= {one.name: a for one, a in zip(spec.members, as_arrays(spec, types, part), strict=True)}
+        arrays = as_arrays(spec, types, [[row[member.name] for member in spec.members] for row in rows])
+        answers |= {member.name: array for member, array in zip(spec.members, arrays, strict=True)}
     for name in live.definition.columns:
-        table = table.append_column(name, found[name])
+        table = table.append_column(name, answers[name])
     return table
 
 

@@ -1,9 +1,9 @@
-"""A definition at work on live events that is answered on a beat: state per key, a row for each key and beat."""
+"""A definition with `every=` at work on live events, `BeatLive`: state per key, a row for each key and beat."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -12,12 +12,14 @@ from slidewise.definition import Definition
 from slidewise.engine.beats.parts import BeatColumn, SlicePlan
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError, WindowError
-from slidewise.live.beats.track import BeatTrack, View, views_of
-from slidewise.live.clock import NUMBER, ZONED
-from slidewise.live.live import Answered, Live, wait_for
-from slidewise.live.operator_errors import fail
-from slidewise.live.set_aside import LATE, Aside, Due
-from slidewise.live.waiting import Event, in_order
+from slidewise.live.beats.key_state import BeatKeyState, BeatWindow, beat_windows
+from slidewise.live.event_times import NUMBER, ZONED
+from slidewise.live.keys import key_parts
+from slidewise.live.live import Answered, Live, example_wait
+from slidewise.live.operator_errors import raise_operator_error
+from slidewise.live.reorder_buffer import Event, sort_peers
+from slidewise.live.set_aside import LATE, PushResult, SetAside
+from slidewise.live.types import EventRow, Key, Time
 from slidewise.windows import Beats, Duration
 
 Row = dict[str, Any]
@@ -33,7 +35,7 @@ class BeatLive(Live):
     Move time on: `advance(to=...)` gives the beats of all keys up to a moment; `flush()` answers what waits.
     """
 
-    tracks: dict[Any, Any]
+    tracks: dict[Key, Any]
 
     def __init__(
         self,
@@ -41,42 +43,42 @@ class BeatLive(Live):
         *,
         late: str = "error",
         answered: Answered | None = None,
-        aside: Aside | None = None,
+        aside: SetAside | None = None,
     ) -> None:
         super().__init__(definition, late=late, answered=answered, aside=aside)
-        self.kept = SlicePlan(definition, in_batch=False)
-        self.parts = self.kept.parts
+        self.plan = SlicePlan(definition, in_batch=False)
+        self.parts = self.plan.parts
         self._readers = [self.reader_of(i) for i in range(len(self.parts))]
-        if self.waiting is not None:
-            self.waiting.read_by(self._readers)
-        self.beats: Beats | None = None  # which are known once the first time is
-        self._views: list[View] = []
+        if self.buffer is not None:
+            self.buffer.read_arguments_of(self._readers)
+        self.beats: Beats | None = None  # known once the first time is
+        self._windows: list[BeatWindow] = []
         self.dates = False
-        self.advanced: Any = None  # events up to here are late
+        self.advanced: Time | None = None  # events up to here are late
         self.given = _NEVER  # the last beat that all keys have been given
 
     def reader(self, *asked: BeatColumn) -> WindowSpec:
-        """What some aggregates of one part read."""
+        """A spec that reads the arguments of some aggregates of one part."""
         part = self.parts[asked[0].part]
-        spec = WindowSpec(part.columns, part.condition, self.kept.windows[asked[0].window], True)
-        spec.members = [Member(one.name, one.operator, None, one.least) for one in asked]
+        spec = WindowSpec(part.columns, part.condition, self.plan.windows[asked[0].window], True)
+        spec.members = [Member(column.name, column.operator, None, column.least) for column in asked]
         spec.others = self.kinds.others
         return spec
 
     def reader_of(self, part: int) -> WindowSpec:
-        """What the aggregates of a part read."""
-        return self.reader(*(one for one in self.kept.asked if one.part == part))
+        """A spec that reads the arguments of a part."""
+        return self.reader(*(column for column in self.plan.asked if column.part == part))
 
     def new_track(self) -> Any:
-        return BeatTrack()
+        return BeatKeyState()
 
     def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
         self.thaw(track)
         before = track.slices
         reads = [bool(columns & set(part.columns)) for part in self.parts]
         track.slices = deque(
-            [one[0], *([0, None] if anew else part for part, anew in zip(one[1:], reads, strict=True))]
-            for one in before
+            [number, *([0, None] if empty else part for part, empty in zip(parts, reads, strict=True))]
+            for number, *parts in before
         )
         track.panes = None
 
@@ -86,21 +88,21 @@ class BeatLive(Live):
         return take_back
 
     def settle(self, kind: str | None, floats: bool, dates: bool) -> None:
-        """Let beats be counted in the kind of time that events have."""
+        """Cut time into beats of the kind of time that events have."""
         if self.beats is not None and (self.beats.floats or not floats):
             return
-        if self.beats is not None and (self.tracks or self.waiting):
+        if self.beats is not None and (self.tracks or self.buffer):
             raise InputError(
                 "times were whole numbers so far, and floats come now, which are cut into slices otherwise; give "
                 "floats from the first event on"
             )
         every, offset = self.definition.every, self.definition.offset
-        if dates and any(isinstance(one, Duration) and one.ns % _DAY for one in (every, offset)):
+        if dates and any(isinstance(length, Duration) and length.ns % _DAY for length in (every, offset)):
             raise WindowError(f"times are dates, but beats come every {every}; give datetimes")
-        self.beats = self.kept.beats(None if kind == NUMBER else 1, floats)
-        self._views, self.dates = views_of(self.kept, self.beats), dates
+        self.beats = self.plan.beats(None if kind == NUMBER else 1, floats)
+        self._windows, self.dates = beat_windows(self.plan, self.beats), dates
 
-    def _read(self, row: Mapping[str, Any]) -> tuple[Any, Any, str | None]:
+    def _read(self, row: EventRow) -> tuple[Key, Any, str | None]:
         """An event's key and time, with the kind of time settled."""
         key, time, kind = self.read(row)
         if self.beats is None or type(time) is float:
@@ -109,17 +111,17 @@ class BeatLive(Live):
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Where this raises before an event is taken in, the kind of time is what it was: perhaps none yet."""
-        events, clock = self.events, self.clock
-        before = self.beats, self._views, self.dates, clock.kind, clock.fractions
+        """Put the kind of time back to what it was where something inside raises before an event is taken in."""
+        events, reader = self.events, self.time_reader
+        before = self.beats, self._windows, self.dates, reader.kind, reader.fractions
         try:
             yield
         except BaseException:
             if self.events == events:
-                self.beats, self._views, self.dates, clock.kind, clock.fractions = before
+                self.beats, self._windows, self.dates, reader.kind, reader.fractions = before
             raise
 
-    def push(self, row: Mapping[str, Any]) -> list[Row]:
+    def push(self, row: EventRow) -> list[Row]:
         """Take in one event, a dict of its columns.
 
         Gives the beats of its key that it shows to be complete, oldest first. Where `late="wait:..."`, it gives the
@@ -127,44 +129,47 @@ class BeatLive(Live):
         """
         return super().push(row)  # type: ignore[no-any-return]
 
-    def _push(self, row: Mapping[str, Any]) -> Due:
+    def _push(self, row: EventRow) -> PushResult:
         with self.all_or_nothing():
             key, time, kind = self._read(row)
-            if self.waiting is not None:
+            if self.buffer is not None:
                 return self._wait(row, key, time, kind)
             return self._take_in(row, key, time, kind)
 
-    def _take_in(self, row: Mapping[str, Any], key: Any, time: Any, kind: str | None) -> Due:
+    def _take_in(self, row: EventRow, key: Key, time: Time, kind: str | None) -> PushResult:
         assert self.beats is not None
         track = self.tracks.get(key) or self.new_track()
         if self.is_late(track, time):
             if self.late == "error":
                 raise self.late_error(key, track, time)
-            dropped: Due = self.drop(row, LATE)
+            dropped: PushResult = self.drop(row, LATE)
             return dropped
         arguments = [spec.arguments(row) for spec in self._readers]
         number = self.beats.number(time)
-        found = self.take(track, number, arguments)
+        due = self.take(track, number, arguments)
         track.now = time
         track.count += 1
         self.tracks[key] = track
-        self.clock.kind = kind
-        self.clock.fractions |= type(time) is float
+        self.time_reader.kind = kind
+        self.time_reader.fractions |= type(time) is float
         self.events += 1
-        self.answers += len(found)
-        return Due.of([self.row(key, beat, answers) for beat, answers in found])
+        self.answers += len(due)
+        return PushResult.of([self.row(key, beat, answers) for beat, answers in due])
 
-    def _given_for_dropped(self, reason: str) -> Any:
-        return Due.of([] if self.waiting is None else self.deliver(), reason)
+    def _result_of_drop(self, reason: str) -> Any:
+        return PushResult.of([] if self.buffer is None else self.deliver(), reason)
 
-    def is_late(self, track: BeatTrack, time: Any) -> bool:
+    def is_late(self, track: BeatKeyState, time: Time) -> bool:
+        """Whether an event of a key comes after a newer one, or after beats that hold it."""
         if self.advanced is not None and time <= self.advanced:
             return True
         return bool(track.now is not None and time < track.now)
 
-    def late_error(self, key: Any, track: BeatTrack, time: Any) -> TimeOrderError:
-        shown = self.clock.shown
+    def late_error(self, key: Key, track: BeatKeyState, time: Time) -> TimeOrderError:
+        """The error that names the time of a late event, and what it comes after."""
+        shown = self.time_reader.shown
         if track.now is None or time >= track.now:
+            assert self.advanced is not None
             return TimeOrderError(
                 f"the event's time {shown(time)} is not after {shown(self.advanced)}, up to which beats were asked for "
                 "by advance(); sort the events, or use live(late='drop')"
@@ -172,63 +177,65 @@ class BeatLive(Live):
         whose = f" of the key {key!r}" if self.definition.by else ""
         return TimeOrderError(
             f"the event's time {shown(time)} lies before {shown(track.now)}, the newest{whose}; sort the events, or "
-            f"use live(late='drop') or live(late='{wait_for(self.clock.kind)}')"
+            f"use live(late='drop') or live(late='{example_wait(self.time_reader.kind)}')"
         )
 
-    def take(self, track: BeatTrack, number: int, arguments: list[Any]) -> list[tuple[int, dict[str, Any]]]:
-        """A row into its slice; the beats of its key that are complete before it."""
+    def take(self, track: BeatKeyState, number: int, arguments: list[Any]) -> list[tuple[int, dict[str, Any]]]:
+        """Add a row to its slice; returns the beats of its key that are complete before it."""
         beats = self.beats
         assert beats is not None
         self.thaw(track)
         done = beats.complete(number)
         try:
-            found = self._answered(track, done)
+            due = self._due(track, done)
             first, last = beats.held(number)
             if first <= last:
                 track.take(self.parts, number, arguments)
         except BaseException as error:
             track.panes = None
-            fail(None, error, "the event was not taken in")
+            raise_operator_error(None, error, "the event was not taken in")
         track.trim(beats, max(done, self.given))
-        return found
+        return due
 
-    def _answered(self, track: BeatTrack, until: int) -> list[tuple[int, dict[str, Any]]]:
+    def _due(self, track: BeatKeyState, until: int) -> list[tuple[int, dict[str, Any]]]:
+        """The beats of a key up to one that it has not been given yet, and their answers by name."""
         assert self.beats is not None
         after = self.given if track.now is None else max(self.given, self.beats.complete(self.beats.number(track.now)))
-        if self.waiting is not None:
+        if self.buffer is not None:
             after = self.given
-        return track.due(self.beats, self._views, after, until) if track.slices else []
+        return track.due(self.beats, self._windows, after, until) if track.slices else []
 
-    def thaw(self, track: BeatTrack) -> None:
+    def thaw(self, track: BeatKeyState) -> None:
+        """Make lists of a key's slices, where they lie in arrays after a batch."""
         if track.frozen is not None:
-            from slidewise.live.beats.push_many import thawed
+            from slidewise.live.beats.slice_arrays import thaw
 
-            thawed(self, track)
+            thaw(track)
 
-    def row(self, key: Any, beat: int, answers: dict[str, Any]) -> Row:
+    def row(self, key: Key, beat: int, answers: dict[str, Any]) -> Row:
         """A beat as a dict: keys, the time, and aggregates in the definition's order."""
         assert self.beats is not None
         names = self.definition.by
-        keys = zip(names, (key,) if len(names) == 1 else key, strict=True)
+        keys = zip(names, key_parts(key, names), strict=True)
         on = str(self.definition.on)
         return {
             **dict(keys),
             on: self.moment(self.beats.time(beat)),
-            **{n: answers[n] for n in self.definition.columns},
+            **{name: answers[name] for name in self.definition.columns},
         }
 
-    def moment(self, time: Any) -> Any:
+    def moment(self, time: Time) -> Any:
         """A time as events have it: a number, a date, or a datetime, in UTC where it has a zone."""
-        if self.clock.kind == NUMBER or self.clock.kind is None:
+        if self.time_reader.kind == NUMBER or self.time_reader.kind is None:
             return time
-        found = _EPOCH + timedelta(microseconds=time // 1_000)
+        moment = _EPOCH + timedelta(microseconds=time // 1_000)
         if time % 1_000:
             import pandas as pd
 
-            return pd.Timestamp(time, tz="UTC" if self.clock.kind == ZONED else None)
+            return pd.Timestamp(time, tz="UTC" if self.time_reader.kind == ZONED else None)
         if self.dates:
-            return found.date()
-        return found.replace(tzinfo=UTC) if self.clock.kind == ZONED else found
+            return moment.date()
+        return moment.replace(tzinfo=UTC) if self.time_reader.kind == ZONED else moment
 
     def advance(self, to: Any) -> list[Row]:
         """Say that no event at or before a moment comes any more: the beats up to it of all keys, oldest first.
@@ -237,40 +244,42 @@ class BeatLive(Live):
         dropped. Events at or before it are late from now on.
         """
         self.aside.hand_over()
-        time, kind = self.clock.read(to)
+        time, kind = self.time_reader.read(to)
         if self.advanced is not None and time < self.advanced:
             raise TimeOrderError(
-                f"advance(to={to!r}) goes back: beats were given up to {self.clock.shown(self.advanced)} already"
+                f"advance(to={to!r}) goes back: beats were given up to {self.time_reader.shown(self.advanced)} already"
             )
         if self.beats is None:
             return []  # there are no keys yet, so events decide what times are
         assert self.beats is not None
-        if self.waiting is not None:
-            self.waiting.check(kind)
-            self.release(self.waiting.until(time))
-            self.waiting.flushed = time if self.waiting.flushed is None else max(time, self.waiting.flushed)
-        self._all_up_to(self.beats.at_or_before(time))
+        if self.buffer is not None:
+            self.buffer.check(kind)
+            self.release(self.buffer.pop_until(time))
+            self.buffer.flushed = time if self.buffer.flushed is None else max(time, self.buffer.flushed)
+        self._answer_up_to(self.beats.at_or_before(time))
         self.advanced = time
         return self.deliver()
 
-    def _all_up_to(self, until: int) -> None:
-        """The beats of all keys up to one, ready for the next delivery; an error leaves everything as it was."""
+    def _answer_up_to(self, until: int) -> None:
+        """Answer the beats of all keys up to one, ready for `deliver`; an error leaves everything as it was."""
         if until <= self.given:
             return
         assert self.beats is not None
-        found = []
+        due = []
         for key, track in self.tracks.items():
             self.thaw(track)
             try:
-                mine = self._answered(track, until)
+                of_key = self._due(track, until)
             except BaseException as error:
-                for one in self.tracks.values():  # which are asked for the same beats again
-                    one.panes = None
-                fail(None, error, f"at a beat of the key {key!r}, up to {self.clock.shown(self.beats.time(until))}")
-            found += [(beat, key, answers) for beat, answers in mine]
-        found.sort(key=lambda one: one[0])
-        self.ready += [self.row(key, beat, answers) for beat, key, answers in found]
-        self.answers += len(found)
+                for other in self.tracks.values():  # which are asked for the same beats again
+                    other.panes = None
+                raise_operator_error(
+                    None, error, f"at a beat of the key {key!r}, up to {self.time_reader.shown(self.beats.time(until))}"
+                )
+            due += [(beat, key, answers) for beat, answers in of_key]
+        due.sort(key=lambda item: item[0])
+        self.ready += [self.row(key, beat, answers) for beat, key, answers in due]
+        self.answers += len(due)
         self.given = until
         for track in self.tracks.values():
             track.trim(self.beats, until)
@@ -278,14 +287,14 @@ class BeatLive(Live):
 
     def release(self, groups: list[list[Event]]) -> None:
         super().release(groups)
-        if self.waiting is not None and self.newest is not None and self.beats is not None:
-            self._all_up_to(self.beats.complete(self.beats.number(self.waiting.edge(self.newest))))
+        if self.buffer is not None and self.newest is not None and self.beats is not None:
+            self._answer_up_to(self.beats.complete(self.beats.number(self.buffer.watermark(self.newest))))
 
     def _answer_peers(self, peers: list[Event]) -> list[Row]:
-        """Waiting events of equal key and time into their slice; beats come once all that are due are in."""
+        """ReorderBuffer events of equal key and time into their slice; beats come once all that are due are in."""
         assert self.beats is not None
         if self.ordered and len(peers) > 1:
-            peers = in_order(peers)
+            peers = sort_peers(peers)
         key, time = peers[0].key, peers[0].time
         track = self.tracks.get(key) or self.new_track()
         self.thaw(track)
@@ -298,7 +307,7 @@ class BeatLive(Live):
         except BaseException as error:
             if key in self.tracks:
                 self.tracks[key] = before
-            fail(None, error, f"in events of the key {key!r}")
+            raise_operator_error(None, error, f"in events of the key {key!r}")
         track.now = time
         track.count += len(peers)
         if not track.empty:
@@ -307,7 +316,7 @@ class BeatLive(Live):
 
     def flush(self) -> list[Row]:
         """Let the events that wait in, and give the beats up to the newest; what comes before it now is late."""
-        if self.waiting is None:
+        if self.buffer is None:
             raise SlidewiseError(
                 "flush answers events that wait, and only live(late='wait:...') lets them wait; advance(to=...) gives "
                 "the beats up to a moment"
@@ -315,10 +324,10 @@ class BeatLive(Live):
         self.aside.hand_over()
         if self.newest is None:
             return self.deliver()
-        self.waiting.flushed = self.newest
-        self.release(self.waiting.all())
+        self.buffer.flushed = self.newest
+        self.release(self.buffer.pop_all())
         assert self.beats is not None
-        self._all_up_to(self.beats.at_or_before(self.newest))
+        self._answer_up_to(self.beats.at_or_before(self.newest))
         return self.deliver()
 
     def push_many(self, table: Any) -> Any:

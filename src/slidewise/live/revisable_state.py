@@ -1,0 +1,199 @@
+"""The state of one key where answers are revised: its rows in order, and a FiBA for each operator over each window.
+
+A row's place is (time, order, number): the number is that of the event's arrival, and the order is what the definition
+puts rows of equal time in order by, left out where it makes no difference. So (t,) comes before all rows of time t, and
+(t, LAST) behind them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from slidewise.engine.window_spec import WindowSpec
+from slidewise.errors import InputError
+from slidewise.live.reorder_buffer import Event
+from slidewise.live.types import EventRow, Time
+from slidewise.swag.fiba.fiba import Fiba
+
+RowPlace = tuple[Any, ...]
+
+
+class _Last:
+    """A part of a place that sorts behind everything."""
+
+    def __lt__(self, other: Any) -> bool:
+        return False
+
+    def __gt__(self, other: Any) -> bool:
+        return True
+
+
+LAST = _Last()
+
+
+class RevisableRow:
+    """A row in its place: the event's columns and its answers; no event once the answers cannot change any more."""
+
+    __slots__ = ("answers", "event", "place")
+
+    def __init__(self, place: RowPlace, event: EventRow | None) -> None:
+        self.place = place
+        self.event: Any = event
+        self.answers: list[Any] = []
+
+
+class RevisableState:
+    """One key: its newest time, how many rows it has had, those that late rows may need, and the windows' trees."""
+
+    __slots__ = ("bases", "count", "now", "places", "rows", "trees")
+
+    def __init__(self, specs: list[WindowSpec]) -> None:
+        self.now: Time | None = None
+        self.count = 0
+        self.rows: list[RevisableRow] = []
+        self.places: list[RowPlace] = []  # of the rows
+        self.trees = [[Fiba(member.operator) for member in spec.members] for spec in specs]
+        # Of windows over everything so far: how many rows were evicted from the tree, and their product, by operator.
+        self.bases: list[list[tuple[int, Any]]] = [[(0, None) for _ in spec.members] for spec in specs]
+
+    def insert(self, new: list[RevisableRow], events: list[Event], at: int, undos: list[Callable[[], None]]) -> None:
+        """Insert rows, sorted by place, into the trees of the spec at this index; `undos` gets what undoes it."""
+        pairs = [(row.place, event.arguments[at]) for row, event in zip(new, events, strict=True)]
+        rows = [(place, *arguments) for place, arguments in pairs if arguments is not None]
+        for tree in self.trees[at]:
+            undos.append(tree.undoable_insert(rows))
+
+    def add_rows(self, new: list[RevisableRow]) -> None:
+        """Put rows in their places among the others."""
+        try:
+            if len(new) > 8:
+                self.rows = sorted([*self.rows, *new], key=lambda row: row.place)
+                self.places = [row.place for row in self.rows]
+                return
+            for row in new:
+                i = bisect_right(self.places, row.place)
+                self.places.insert(i, row.place)
+                self.rows.insert(i, row)
+        except TypeError as error:
+            raise InputError(
+                f"events of equal time cannot be put in order, for their values differ in kind: {error}"
+            ) from error
+
+    def remove_rows(self, new: list[RevisableRow]) -> None:
+        """Take rows out of their places again."""
+        gone = set(map(id, new))
+        self.rows = [row for row in self.rows if id(row) not in gone]
+        self.places = [row.place for row in self.rows]
+
+    def moved(
+        self, rows: list[RevisableRow], at: dict[int, RowPlace], emptied: list[bool], specs: list[WindowSpec]
+    ) -> RevisableState:
+        """The same with rows in other places, by the number of their arrival, and the windows of some specs emptied.
+
+        Combine calls: those of inserting all rows into new trees.
+        """
+        other = RevisableState(specs)
+        other.now, other.count = self.now, self.count
+        other.rows = sorted(rows, key=lambda row: row.place)
+        other.places = [row.place for row in other.rows]
+        for i, (trees, empty) in enumerate(zip(self.trees, emptied, strict=True)):
+            if empty:
+                continue
+            other.bases[i] = self.bases[i]
+            for old, tree in zip(trees, other.trees[i], strict=True):
+                tree.fill(sorted(((at[t[-1]], v) for t, v in old.contents()), key=lambda entry: entry[0]))
+        return other
+
+    def affected(self, spec: WindowSpec, row: RevisableRow, counts: bool) -> range:
+        """Which rows' windows a new row changes, itself included; `counts` is whether the aggregates count it."""
+        place = row.place
+        time = place[0]
+        i = bisect_left(self.places, place)
+        if spec.numbered:
+            return range(i, min(i + spec.whole + 1, len(self.places)))
+        if not counts:
+            return range(i, i + 1)
+        first = i if spec.is_open else bisect_left(self.places, (time,))
+        stop = len(self.places)
+        if not spec.running:
+            stop = bisect_right(self.places, time, lo=i, key=lambda place: spec.cut(place[0]))
+        return range(first, max(stop, i + 1))
+
+    def answers(self, spec: WindowSpec, at: int, index: int) -> list[Any]:
+        """The answers of a spec for the row at this index. Combine calls: O(log n) for each operator."""
+        trees, bases = self.trees[at], self.bases[at]
+        time = self.places[index][0]
+        stop: RowPlace = (time,) if spec.is_open else (time, LAST)
+        start: RowPlace | None = None
+        if spec.numbered:
+            first = max(index - spec.whole, 0)
+            start = self.places[first]
+            stop = self.places[index]
+            if spec.is_open:
+                stop = self.places[index - 1] if index > first else ()
+        elif not spec.running:
+            start = (spec.cut(time),)
+        tree = trees[0]
+        rows = 0
+        if len(tree) and stop:
+            places = tree.locate(tree.oldest() if start is None else start, stop)
+            rows = places[2]
+        answers = []
+        for member, each, (before, base) in zip(spec.members, trees, bases, strict=True):
+            op = member.operator
+            state = op.identity if rows <= 0 else each.located(places[0], places[1])
+            if before:
+                state = base if rows <= 0 else op.combine(base, state)
+            answers.append(op.lower(state) if max(rows, 0) + before >= member.least else None)
+        if spec.declared:
+            spec.check(answers)
+        return answers
+
+    def prune(self, specs: list[WindowSpec], horizon: Time, fail: Callable[[int, BaseException], NoReturn]) -> None:
+        """Drop what no row from the time `horizon` on can need; each step is whole, wherever an operator raises."""
+        first = bisect_left(self.places, (horizon,))
+        spare = first
+        for at, spec in enumerate(specs):
+            cut: RowPlace | None = (horizon,) if spec.running else None
+            if spec.numbered:
+                spare = min(spare, first - spec.whole)
+                cut = self.places[first - spec.whole - 1] if first > spec.whole else None
+            elif cut is None:
+                cut = (spec.cut(horizon),)
+            try:
+                if cut is not None:
+                    self._evict(at, spec, cut)
+            except BaseException as error:
+                fail(at, error)
+        for row in reversed(self.rows[:first]):
+            if row.event is None:
+                break
+            row.event = None
+            row.answers = []
+        if spare >= 64:
+            del self.rows[:spare], self.places[:spare]
+
+    def _evict(self, at: int, spec: WindowSpec, cut: RowPlace) -> None:
+        """Evict the rows up to a place from the trees of a spec; of a window over everything, their product stays.
+
+        Where an operator raises, every tree is as it was: all of them hold the same rows.
+        """
+        trees, bases = self.trees[at], self.bases[at][:]
+        if not len(trees[0]) or trees[0].oldest() > cut:
+            return
+        undos: list[Callable[[], None]] = []
+        try:
+            for i, (member, tree) in enumerate(zip(spec.members, trees, strict=True)):
+                if spec.running:
+                    before, base = bases[i]
+                    start, stop, rows = tree.locate(tree.oldest(), cut)
+                    state = tree.located(start, stop)
+                    bases[i] = before + rows, member.operator.combine(base, state) if before else state
+                undos.append(tree.undoable_evict_until(cut))
+        except BaseException:
+            for take_back in undos:
+                take_back()
+            raise
+        self.bases[at] = bases

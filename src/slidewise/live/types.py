@@ -1,0 +1,12 @@
+"""The types that every part of a live definition passes on: keys, times, places, events and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+Key = Hashable  # of one column, or a tuple of several
+Time = int | float  # nanoseconds since 1970 where times are datetimes, see `event_times`
+Place = int | float  # where a row stands in its window: its time, or its number in its key
+EventRow = Mapping[str, Any]
+Arguments = tuple[Any, ...]  # what an operator lifts
