@@ -20,7 +20,7 @@ def as_declared(op: Operator, fields: dict[str, Array], valid: Array | None, col
     """A kernel's answers, given by fields, as the declared type; an error names the first that does not fit."""
     import pyarrow as pa
 
-    kind = op.answers
+    kind: pa.DataType = op.answers
     part = fields.get(BARE)
     if part is not None and part.dtype == object:
         values = part.tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import ItemsView, Mapping
+from collections.abc import Hashable, ItemsView, Mapping
 from functools import cached_property, partial
 from operator import add, sub
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes, Traits
+from slidewise.operators.types import Value
 from slidewise.operators.values.hashing import plain
 
 
@@ -25,13 +26,13 @@ class Tally:
 
     __slots__ = ("_counts",)
 
-    def __init__(self, counts: Mapping[Any, int] | None = None) -> None:
-        self._counts: dict[Any, int] = dict(counts or {})
+    def __init__(self, counts: Mapping[Hashable, int] | None = None) -> None:
+        self._counts: dict[Hashable, int] = dict(counts or {})
         for key, count in self._counts.items():
             if not isinstance(count, int) or count < 1:
                 raise SlidewiseError(f"a Tally holds counts of 1 and more, but {key!r} has {count!r}")
 
-    def __getitem__(self, key: Any) -> int:
+    def __getitem__(self, key: Hashable) -> int:
         """The key's count, 0 where it does not occur."""
         return self._counts.get(key, 0)
 
@@ -69,7 +70,7 @@ class Tally:
         return f"Tally({self._counts!r})"
 
 
-def _tally(counts: dict[Any, int]) -> Tally:
+def _tally(counts: dict[Hashable, int]) -> Tally:
     tally = Tally.__new__(Tally)
     tally._counts = counts
     return tally
@@ -119,7 +120,7 @@ def make_naive_bayes(smoothing: float = 1.0) -> Operator:
 
 
 class Classifier:
-    """What a window's rows say about the label of a row that is not labelled yet.
+    """A naive Bayes classifier, trained on a window's rows, that predicts the label of a row.
 
     >>> import slidewise as sw
     >>> seen = sw.naive_bayes.lower(Tally({("ham",): 1, ("ham", 0, "hello"): 1, ("spam",): 1, ("spam", 0, "win"): 1}))
@@ -134,7 +135,7 @@ class Classifier:
         self._smoothing = smoothing
 
     @cached_property
-    def labels(self) -> tuple[Any, ...]:
+    def labels(self) -> tuple[Value, ...]:
         """The labels in the window, numbers first and text after them."""
         return tuple(sorted((key[0] for key, _ in self._tally.items() if len(key) == 1), key=_order))
 
@@ -143,12 +144,12 @@ class Classifier:
         """How many rows it was trained on."""
         return sum(self._tally[label,] for label in self.labels)
 
-    def predict(self, *features: Any) -> Any:
+    def predict(self, *features: Value) -> Value:
         """The most probable label, the first in `labels` of equally probable ones; None for an empty window."""
         scores = self._scores(features)
         return max(scores, key=lambda label: scores[label], default=None)
 
-    def probabilities(self, *features: Any) -> dict[Any, float]:
+    def probabilities(self, *features: Value) -> dict[Value, float]:
         """The probability of each label; they sum to 1."""
         scores = self._scores(features)
         best = max(scores.values(), default=0.0)
@@ -165,7 +166,7 @@ class Classifier:
                 values.setdefault(key[1], set()).add(key[2])
         return [len(values[i]) for i in sorted(values)]
 
-    def _scores(self, features: tuple[Any, ...]) -> dict[Any, float]:
+    def _scores(self, features: tuple[Value, ...]) -> dict[Value, float]:
         """The logarithm of each label's joint probability with the features."""
         if not self.labels:
             return {}
@@ -194,17 +195,17 @@ class Classifier:
         return f"Classifier(labels={self.labels!r}, rows={self.rows})"
 
 
-def _lift(label: Any, *features: Any) -> Tally:
+def _lift(label: Value, *features: Value) -> Tally:
     if not features:
         raise InputError("naive_bayes takes a label and at least one feature, but got the label only")
     label = _category("the label", label)
-    counts: dict[Any, int] = {(label,): 1}
+    counts: dict[Hashable, int] = {(label,): 1}
     for i, value in enumerate(features):
         counts[label, i, _category(f"feature {i + 1}", value)] = 1
     return _tally(counts)
 
 
-def _category(where: str, value: Any) -> bool | int | str:
+def _category(where: str, value: Value) -> bool | int | str:
     value = plain(value)
     if isinstance(value, (bool, int, str)):
         return value
@@ -219,7 +220,7 @@ def _category(where: str, value: Any) -> bool | int | str:
     )
 
 
-def _order(value: Any) -> tuple[int, Any]:
+def _order(value: Value) -> tuple[int, Value]:
     """A sort key for text, numbers and tuples of them together."""
     if isinstance(value, tuple):
         return 2, tuple(map(_order, value))
@@ -230,7 +231,7 @@ def _encode(tally: Tally) -> tuple[tuple[Any, int], ...]:
     return tuple(sorted(tally.items(), key=lambda item: _order(item[0])))
 
 
-def _is_tally(state: Any) -> bool:
+def _is_tally(state: object) -> bool:
     """Whether all keys are labels, or values by label and feature."""
     return isinstance(state, Tally) and all(
         isinstance(key, tuple)

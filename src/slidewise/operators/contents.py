@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from slidewise.errors import InputError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Traits, Words
+from slidewise.operators.types import Value
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.equality import same
 from slidewise.operators.values.hashing import is_finer, plain
 
 
-def _one_value(x: Any) -> frozenset[Any]:
+def _singleton(x: Value) -> frozenset[Value]:
     x = x if is_finer(x) else plain(x)
     if x is None:
         return frozenset()
@@ -29,7 +29,7 @@ def _one_value(x: Any) -> frozenset[Any]:
 count_distinct = Operator(
     name="count_distinct",
     identity=frozenset(),
-    lift=_one_value,
+    lift=_singleton,
     combine=lambda a, b: a | b,
     lower=len,
     commutative=True,
@@ -60,13 +60,13 @@ class Rope:
 
     __slots__ = ("_left", "_right", "_size")
 
-    def __init__(self, left: Any, right: Rope | None, size: int) -> None:
+    def __init__(self, left: Rope | Value, right: Rope | None, size: int) -> None:
         self._left = left  # the value of a leaf, whose right side is None
         self._right = right
         self._size = size
 
     @classmethod
-    def of(cls, *values: Any) -> Rope:
+    def of(cls, *values: Value) -> Rope:
         rope = cls(None, None, 0)
         for value in values:
             rope += cls(value, None, 1)
@@ -80,7 +80,7 @@ class Rope:
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         ahead = [self] if self._size else []
         while ahead:
             rope = ahead.pop()

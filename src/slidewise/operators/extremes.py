@@ -7,17 +7,18 @@ earlier stays. No row at all is None.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from slidewise.errors import InputError, SumOverflowError
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
+from slidewise.operators.types import Answer, State, Value
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.inputs import number
 
 
-def _greater(a: Any, b: Any) -> bool:
+def _greater(a: Value, b: Value) -> bool:
     """Whether a is greater than b, NaN being the greatest."""
     try:
         return bool(a > b or (a != a and b == b))
@@ -25,7 +26,7 @@ def _greater(a: Any, b: Any) -> bool:
         raise _no_order(a, b) from error
 
 
-def _larger(a: Any, b: Any) -> Any:
+def _larger(a: Value, b: Value) -> Value:
     if a is None:
         return b
     try:
@@ -36,7 +37,7 @@ def _larger(a: Any, b: Any) -> Any:
         raise _no_order(a, b) from error
 
 
-def _smaller(a: Any, b: Any) -> Any:
+def _smaller(a: Value, b: Value) -> Value:
     if a is None:
         return b
     try:
@@ -47,7 +48,7 @@ def _smaller(a: Any, b: Any) -> Any:
         raise _no_order(a, b) from error
 
 
-def _no_order(a: Any, b: Any) -> InputError:
+def _no_order(a: object, b: object) -> InputError:
     return InputError(
         f"the window holds {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}), which have no order; keep to "
         "values of one kind (a SWAG that holds both goes on after clear())"
@@ -107,8 +108,8 @@ min_ = Operator(
 )
 
 
-def _argument(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
-    def combine(a: Any, b: Any) -> Any:
+def _argument(name: str, wins: Callable[[Value, Value], bool]) -> Operator:
+    def combine(a: State, b: State) -> State:
         if a is None:
             return b
         return b if b is not None and wins(b[0], a[0]) else a
@@ -140,8 +141,8 @@ argmax = _argument("argmax", _greater)
 argmin = _argument("argmin", lambda b, a: _greater(a, b))
 
 
-def _counted(name: str, wins: Callable[[Any, Any], bool]) -> Operator:
-    def combine(a: Any, b: Any) -> Any:
+def _counted(name: str, wins: Callable[[Value, Value], bool]) -> Operator:
+    def combine(a: State, b: State) -> State:
         if a is None:
             return b
         if b is None or wins(a[0], b[0]):
@@ -217,22 +218,24 @@ last = Operator(
     builtin=True,
 )
 
+Ends = tuple[Value, Value]  # the least and the greatest value
 
-def _both_ends(a: Any, b: Any) -> Any:
+
+def _both_ends(a: Ends | None, b: Ends | None) -> Ends | None:
     if a is None:
         return b
     return a if b is None else (_smaller(a[0], b[0]), _larger(a[1], b[1]))
 
 
-def _ends(operator: str) -> Callable[[Any], Any]:
-    def lift(x: Any) -> Any:
+def _ends(operator: str) -> Callable[[Value], Ends]:
+    def lift(x: Value) -> Ends:
         x = number(x, operator)
         return x, x
 
     return lift
 
 
-def _width(state: Any) -> Any:
+def _width(state: Ends | None) -> Answer:
     if state is None:
         return None
     width = state[1] - state[0]
@@ -288,12 +291,12 @@ relative_variation = Operator(
 
 
 class M4(NamedTuple):
-    """What a line chart needs of a window: its first, least, greatest and last value."""
+    """The four values of a window that a line chart needs: its first, least, greatest and last."""
 
-    first: Any
-    min: Any
-    max: Any
-    last: Any
+    first: Value
+    min: Value
+    max: Value
+    last: Value
 
 
 def _join_m4(a: M4 | None, b: M4 | None) -> M4 | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from slidewise.errors import LawError, SlidewiseError
 from slidewise.operators.operator import Operator
-from slidewise.operators.types import State
+from slidewise.operators.types import State, Value
 from slidewise.operators.values.equality import same, shown
 
 _LONGEST_WORD = 3
@@ -22,7 +22,7 @@ _MOST_IN_TRIPLES = 10
 class _SampleState(NamedTuple):
     """A state, with the rows that it was made of: the identity is made of none."""
 
-    made_of: tuple[Any, ...]
+    made_of: tuple[Value, ...]
     value: State
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class _SampleState(NamedTuple):
         return f"{lifted if len(self.made_of) == 1 else f'combine of {lifted}'} = {shown(self.value)}"
 
 
-def check_laws(operator: Operator, samples: Iterable[Any], *, tolerance: float = 0.0) -> None:
+def check_laws(operator: Operator, samples: Iterable[Value], *, tolerance: float = 0.0) -> None:
     """Raise LawError with the smallest counter-example found if the operator breaks a law that it needs or claims.
 
     `samples` are arguments of `lift`: values, or tuples of values where it takes several. Checked are the identity on
@@ -75,7 +75,7 @@ class _Laws:
         self.operator = operator
         self.tolerance = tolerance
 
-    def states(self, rows: list[tuple[Any, ...]]) -> list[_SampleState]:
+    def states(self, rows: list[tuple[Value, ...]]) -> list[_SampleState]:
         """The lifted samples, and products of them, since a law may hold for single rows only."""
         op = self.operator
         states = [_SampleState((row,), self.call("lift", op.lift, *row)) for row in rows]
@@ -179,7 +179,7 @@ class _Laws:
         return LawError(f"{self.operator.name!r} {law}: {what}{where}{hint}")
 
 
-def _rows(operator: Operator, samples: Iterable[Any]) -> list[tuple[Any, ...]]:
+def _rows(operator: Operator, samples: Iterable[Value]) -> list[tuple[Value, ...]]:
     """The arguments of `lift` for each sample that is not null, the simplest first."""
     fewest, most = operator.arity()
     rows = [sample if most > 1 and isinstance(sample, tuple) else (sample,) for sample in samples]
@@ -204,7 +204,7 @@ def _some(states: list[_SampleState], most: int) -> list[_SampleState]:
     return states[:half] + [states[half + int(i * stride)] for i in range(most - half)]
 
 
-def _copy(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _copy(arguments: tuple[Value, ...]) -> tuple[Value, ...]:
     """A copy to compare with afterwards; the arguments themselves where they cannot be copied or compared."""
     if _is_frozen(arguments):
         return arguments
@@ -226,5 +226,5 @@ def _by_size(states: list[_SampleState], count: int) -> Iterator[tuple[_SampleSt
     return iter(sorted(product(states, repeat=count), key=lambda word: sum(len(state.made_of) for state in word)))
 
 
-def _text(row: tuple[Any, ...]) -> str:
+def _text(row: tuple[Value, ...]) -> str:
     return ", ".join(map(shown, row))

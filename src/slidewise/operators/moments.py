@@ -8,11 +8,13 @@ zero, large offsets cost no digits, and a disturbance leaves no trace once its r
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
+from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.double_double import ZERO, DoubleDouble, add, multiply
@@ -41,7 +43,7 @@ class JointMoments(NamedTuple):
     sxy: DoubleDouble
 
 
-def _exact(x: Any, operator: str) -> DoubleDouble:
+def _exact(x: Value, operator: str) -> DoubleDouble:
     x = number(x, operator)
     return (x, 0.0) if isinstance(x, float) else dd.from_int(x)
 
@@ -102,8 +104,8 @@ def _variance(n: int, s: DoubleDouble, ss: DoubleDouble) -> float:
     return 0.0 if value < 0 else value
 
 
-def _lift_moments(operator: str) -> Any:
-    def lift(x: Any) -> Moments:
+def _lift_moments(operator: str) -> Callable[[Value], Moments]:
+    def lift(x: Value) -> Moments:
         first = _exact(x, operator)
         zero = ZERO if math.isfinite(first[0]) else (math.nan, 0.0)
         return Moments(1, first, zero, zero)
@@ -179,8 +181,8 @@ stddev = Operator(
 )
 
 
-def _lift_joint(operator: str) -> Any:
-    def lift(x: Any, y: Any) -> JointMoments:
+def _lift_joint(operator: str) -> Callable[[Value, Value], JointMoments]:
+    def lift(x: Value, y: Value) -> JointMoments:
         x, y = _exact(x, operator), _exact(y, operator)
         zero = ZERO if math.isfinite(x[0]) and math.isfinite(y[0]) else (math.nan, 0.0)
         return JointMoments(1, x, y, zero, zero, zero, zero, zero)

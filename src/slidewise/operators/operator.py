@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.answer_types import declared_type
 from slidewise.operators.layout import Layout
 from slidewise.operators.traits import PLAIN, Traits
+from slidewise.operators.types import Answer, Combine, Encoded, State, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def _itself(x: Any) -> Any:
+def _itself(x: Value) -> Value:
     return x
 
 
@@ -46,30 +50,30 @@ class Operator:
     """
 
     name: str
-    identity: Any
-    lift: Callable[..., Any] = _itself
-    combine: Callable[[Any, Any], Any]
-    lower: Callable[[Any], Any] = _itself
-    inverse: Callable[[Any, Any], Any] | None = None
-    invertible_if: Callable[[Any], bool] | None = None
+    identity: State
+    lift: Callable[..., State] = _itself
+    combine: Combine
+    lower: Callable[[State], Answer] = _itself
+    inverse: Combine | None = None
+    invertible_if: Callable[[State], bool] | None = None
     commutative: bool = False
     selective: bool = False
     inputs: tuple[str, ...] = ("x",)
     output: str = "any"
     state: str = "any"
     error: str = "exact"
-    encode: Callable[[Any], Any] | None = None
-    decode: Callable[[Any], Any] | None = None
+    encode: Callable[[State], Encoded] | None = None
+    decode: Callable[[Encoded], State] | None = None
     version: int = 1
     is_state: Callable[[Any], bool] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     make: Callable[..., Operator] | None = None
     builtin: bool = False
     unset: str = ""
-    answers: Any = None
+    answers: pa.DataType | None = None
     traits: Traits = PLAIN
 
-    def lift_row(self, *arguments: Any) -> Any:
+    def lift_row(self, *arguments: Value) -> State:
         """The state of one row: the identity where any argument is None, since nulls are skipped.
 
         >>> import slidewise as sw
@@ -87,12 +91,12 @@ class Operator:
                 return self.identity
         return self.lift(*arguments)
 
-    def over(self, *_: Any, **__: Any) -> Any:
+    def over(self, *_: object, **__: object) -> NoReturn:
         """Refused: a window is for columns, `sw.max("temp").over("10 minutes")`."""
         columns = ", ".join(map(repr, self.inputs))
         raise SlidewiseError(f"{self.name} has no column yet; name it before the window: {self!r}({columns}).over(...)")
 
-    def __call__(self, *columns: Any, **parameters: Any) -> Any:
+    def __call__(self, *columns: str | Value, **parameters: Value) -> Any:
         """Bind columns, `sw.max("temp")`, or set parameters, `sw.hyperloglog(p=12)`.
 
         >>> import slidewise as sw
@@ -164,7 +168,7 @@ class Operator:
     def __hash__(self) -> int:
         return hash(self._key()) if self.builtin else object.__hash__(self)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """A built-in operator is copied and pickled by its name; a user's own by its functions."""
         return (_named, self._key()) if self.builtin else object.__reduce_ex__(self, protocol)
 
@@ -180,8 +184,8 @@ class Operator:
 def _named(name: str, parameters: tuple[tuple[str, Any], ...]) -> Operator:
     from slidewise.operators import CATALOGUE
 
-    found = next(op for op in CATALOGUE if op.name == name)
-    return found.make(**dict(parameters)) if found.make is not None else found
+    op = next(op for op in CATALOGUE if op.name == name)
+    return op.make(**dict(parameters)) if op.make is not None else op
 
 
 def _whose(parameters: Mapping[str, Any]) -> str:
@@ -189,8 +193,8 @@ def _whose(parameters: Mapping[str, Any]) -> str:
     from slidewise.operators import CATALOGUE
 
     makers = {op.name: inspect.signature(op.make).parameters for op in CATALOGUE if op.make is not None}
-    found = [f"sw.{name}" for name, known in makers.items() if parameters.keys() <= known.keys()]
-    return f"; {' and '.join(found)} {'takes' if len(found) == 1 else 'take'} that" if found else ""
+    names = [f"sw.{name}" for name, known in makers.items() if parameters.keys() <= known.keys()]
+    return f"; {' and '.join(names)} {'takes' if len(names) == 1 else 'take'} that" if names else ""
 
 
 def _call(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> str:
@@ -200,17 +204,17 @@ def _call(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> str:
 def operator(
     *,
     name: str,
-    identity: Any,
-    combine: Callable[[Any, Any], Any],
-    lift: Callable[..., Any] = _itself,
-    lower: Callable[[Any], Any] = _itself,
-    inverse: Callable[[Any, Any], Any] | None = None,
+    identity: State,
+    combine: Combine,
+    lift: Callable[..., State] = _itself,
+    lower: Callable[[State], Answer] = _itself,
+    inverse: Combine | None = None,
     commutative: bool = False,
     selective: bool = False,
-    encode: Callable[[Any], Any] | None = None,
-    decode: Callable[[Any], Any] | None = None,
+    encode: Callable[[State], Encoded] | None = None,
+    decode: Callable[[Encoded], State] | None = None,
     version: int = 1,
-    answers: Any = None,
+    answers: str | pa.DataType | None = None,
 ) -> Operator:
     """Make an operator of your own from plain functions; several columns are several arguments of `lift`.
 
@@ -231,8 +235,8 @@ def operator(
     """
     if not isinstance(name, str) or not name:
         raise SlidewiseError(f"an operator's name is text, such as 'maxcount', not {name!r}")
-    given = {"lift": lift, "combine": combine, "lower": lower, "inverse": inverse, "encode": encode, "decode": decode}
-    for role, function in given.items():
+    roles = {"lift": lift, "combine": combine, "lower": lower, "inverse": inverse, "encode": encode, "decode": decode}
+    for role, function in roles.items():
         if not (callable(function) or (function is None and role in ("inverse", "encode", "decode"))):
             raise SlidewiseError(f"operator {name!r}: {role} must be a function, not {function!r}")
     for role, flag in (("commutative", commutative), ("selective", selective)):

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import add
-from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Plot, Quantile, Takes, Traits, Words
+from slidewise.operators.types import Answer, Value
 from slidewise.operators.values import log_buckets
 from slidewise.operators.values.hashing import plain
 from slidewise.operators.values.inputs import number
@@ -118,7 +118,7 @@ def _approximate(q: float, interpolation: str, share: float) -> Operator:
     )
 
 
-def _share(q: Any) -> float:
+def _share(q: object) -> float:
     value = plain(q)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise SlidewiseError(
@@ -127,11 +127,11 @@ def _share(q: Any) -> float:
     return float(value)
 
 
-def _lift(name: str, computed: bool, x: Any) -> Ordered:
+def _lift(name: str, computed: bool, x: Value) -> Ordered:
     return Ordered.of((ordered_value(name, computed, x),))
 
 
-def ordered_value(name: str, computed: bool, x: Any) -> Any:
+def ordered_value(name: str, computed: bool, x: Value) -> Value:
     """A value as windows keep it in order: -0.0 is 0.0, a bool a number; text and such only where none is computed."""
     if computed or isinstance(x, bool | int | float):
         return number(x, name) + 0
@@ -145,16 +145,16 @@ def ordered_value(name: str, computed: bool, x: Any) -> Any:
     return value
 
 
-def _is_ordered(computed: bool, state: Any) -> bool:
+def _is_ordered(computed: bool, state: object) -> bool:
     """Whether all values are numbers, where answers are computed from them."""
     return isinstance(state, Ordered) and (not computed or all(type(value) in (int, float) for value in state))
 
 
-def _lower(q: float, interpolation: str, state: Ordered) -> Any:
+def _lower(q: float, interpolation: str, state: Ordered) -> Answer:
     return quantile_of(state.__getitem__, len(state), state.nans, q, interpolation)
 
 
-def quantile_of(select: Callable[[int], Any], n: int, nans: int, q: float, interpolation: str) -> Any:
+def quantile_of(select: Callable[[int], Value], n: int, nans: int, q: float, interpolation: str) -> Answer:
     """The quantile of n values, of which `select` gives the one of a rank; None where there are none.
 
     This is NumPy's arithmetic, except beside an infinity: where that has no weight, or nothing stands against it, the

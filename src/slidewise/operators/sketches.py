@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 from operator import add, index, or_, sub
 from struct import unpack
-from typing import Any
+from typing import SupportsIndex
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
+from slidewise.operators.types import Value
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.hashing import MASK, hash64
 
 _LANE = 64  # bits of one count in a count-min state
 
 
-def make_bloom(bits: int = 4096, hashes: int = 4, probe: Any = None) -> Operator:
+def make_bloom(bits: int = 4096, hashes: int = 4, probe: Value = None) -> Operator:
     """Which values are in the window: every one that is, and a few that are not (Bloom 1970).
 
     A value that is in the window is always found. After n distinct values, one that is not in the window is found
@@ -66,7 +67,7 @@ def make_bloom(bits: int = 4096, hashes: int = 4, probe: Any = None) -> Operator
     )
 
 
-def _bloom_lift(bits: int, hashes: int, x: Any) -> int:
+def _bloom_lift(bits: int, hashes: int, x: Value) -> int:
     at, step = hash64(x, 0), hash64(x, 1) | 1
     state = 0
     for _ in range(hashes):
@@ -75,7 +76,7 @@ def _bloom_lift(bits: int, hashes: int, x: Any) -> int:
     return state
 
 
-def _finds(bits: int, hashes: int, probe: Any, state: int) -> bool:
+def _finds(bits: int, hashes: int, probe: Value, state: int) -> bool:
     return probe in BloomFilter(bits, hashes, state)
 
 
@@ -153,14 +154,14 @@ def make_countmin(width: int = 1024, depth: int = 4) -> Operator:
     )
 
 
-def _countmin_lift(width: int, depth: int, x: Any) -> int:
+def _countmin_lift(width: int, depth: int, x: Value) -> int:
     state = 0
     for lane in _lanes(width, depth, x):
         state |= 1 << lane * _LANE
     return state
 
 
-def _lanes(width: int, depth: int, x: Any) -> list[int]:
+def _lanes(width: int, depth: int, x: Value) -> list[int]:
     return [row * width + hash64(x, row) % width for row in range(depth)]
 
 
@@ -177,7 +178,7 @@ class CountMin:
     depth: int
     state: int
 
-    def frequency(self, value: Any) -> int:
+    def frequency(self, value: Value) -> int:
         """How often the value is in the window, or a little more."""
         return min(self.state >> lane * _LANE & MASK for lane in _lanes(self.width, self.depth, value))
 
@@ -232,7 +233,7 @@ def make_hyperloglog(p: int = 12) -> Operator:
     )
 
 
-def _hyperloglog_lift(p: int, x: Any) -> bytes:
+def _hyperloglog_lift(p: int, x: Value) -> bytes:
     word = hash64(x)
     rest = word & ((1 << 64 - p) - 1)
     registers = bytearray(1 << p)
@@ -285,7 +286,7 @@ def _tau(x: float) -> float:
     return total / 3
 
 
-def _whole(operator: str, name: str, value: Any, least: int, most: int) -> int:
+def _whole(operator: str, name: str, value: SupportsIndex, least: int, most: int) -> int:
     try:
         number = index(value)
     except TypeError:

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from slidewise.errors import SumOverflowError
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
+from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.inputs import number
+
+Sum = int | dd.DoubleDouble
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _RUNNING = Words("running sums in exact parts, rounded once")
 
 
-def _lift_sum(x: Any) -> Any:
+def _lift_sum(x: Value) -> Sum:
     x = number(x, "sum")
     return (x, 0.0) if isinstance(x, float) else x
 
 
-def _pair(x: Any) -> dd.DoubleDouble:
+def _pair(x: Sum) -> dd.DoubleDouble:
     return x if isinstance(x, tuple) else dd.from_int(x)
 
 
-def _add_sums(a: Any, b: Any) -> Any:
+def _add_sums(a: Sum, b: Sum) -> Sum:
     if isinstance(a, int) and isinstance(b, int):
         return a + b
     return dd.add(_pair(a), _pair(b))
 
 
-def _lower_sum(state: Any) -> int | float:
+def _lower_sum(state: Sum) -> int | float:
     if isinstance(state, tuple):
         return float(state[0]) + 0.0  # one zero
     if not INT64_MIN <= state <= INT64_MAX:
@@ -100,7 +102,7 @@ count = Operator(
 )
 
 
-def _lift_mean(x: Any) -> tuple[float, float, int]:
+def _lift_mean(x: Value) -> tuple[float, float, int]:
     x = number(x, "mean")
     return (x, 0.0, 1) if isinstance(x, float) else (*dd.from_int(x), 1)
 
@@ -146,7 +148,7 @@ mean = Operator(
 )
 
 
-def _lift_geomean(x: Any) -> tuple[float, float, int]:
+def _lift_geomean(x: Value) -> tuple[float, float, int]:
     x = number(x, "geomean")
     return (math.log(x) if x > 0 else -math.inf if x == 0 else math.nan, 0.0, 1)
 
@@ -194,7 +196,7 @@ def _scaled(hi: float, lo: float, exponent: int) -> tuple[float, float, int]:
     return hi, math.ldexp(lo, -shift), exponent + shift
 
 
-def _lift_product(x: Any) -> tuple[float, float, int]:
+def _lift_product(x: Value) -> tuple[float, float, int]:
     x = number(x, "product")
     return _scaled(x, 0.0, 0) if isinstance(x, float) else _scaled(*dd.from_int(x), 0)
 

@@ -13,4 +13,6 @@ Value: TypeAlias = Any  # what a column holds in one row: an argument of `lift`
 State: TypeAlias = Any  # a partial aggregate: what `lift` and `combine` make, and `lower` reads
 Answer: TypeAlias = Any  # what `lower` makes, and a query gives
 
+Encoded: TypeAlias = Any  # a serialised state: numbers, bools, text, bytes, None, and tuples of them
+
 Combine: TypeAlias = Callable[[State, State], State]
