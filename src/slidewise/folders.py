@@ -1,4 +1,4 @@
-"""Folders that are this user's alone: made so, looked at before every use, and left where another could write.
+"""Private folders: owned by this user, not writable by others, checked before every use, and not used where that fails.
 
 Whoever can write to a folder from which code is loaded has their code run. So such a folder belongs to the user of this
 process, nobody else may write to it, and it is no symbolic link. Before each use it is opened and looked at through
@@ -29,11 +29,11 @@ class NotPrivateError(OSError):
     """A folder or file that another user could have written."""
 
 
-class Place(NamedTuple):
-    """Where a private folder may be made, and the environment's variable that asks for it."""
+class FolderCandidate(NamedTuple):
+    """A path at which a private folder may be made, and the environment's variable that asks for it, if any."""
 
     path: Path
-    asked_by: str = ""
+    variable: str = ""
 
 
 class PrivateFolder:
@@ -43,17 +43,17 @@ class PrivateFolder:
         self.path = path
 
     def make(self) -> bool:
-        """Make it where it is missing, and make sure that it is private and takes files; whether it is new."""
-        made = _make(self.path)
+        """Create the folder where it is missing, and check that it is private and takes files; whether it is new."""
+        is_new = _make(self.path)
         with self.opened() as folder:
             probe = self._in(folder, f"{secrets.token_hex(8)}{UNFINISHED}")
             os.close(os.open(probe, _WRITE, 0o600, dir_fd=folder))
             os.unlink(probe, dir_fd=folder)
-        return made
+        return is_new
 
     @contextmanager
     def opened(self) -> Iterator[int | None]:
-        """The folder's descriptor, of which it is certain that the folder is private; None on Windows."""
+        """A descriptor of the folder, which has been checked to be private; None on Windows."""
         if _WINDOWS:
             yield None
             return
@@ -76,7 +76,7 @@ class PrivateFolder:
             return file.read()
 
     def write(self, name: str, data: bytes, mode: int = 0o600) -> None:
-        """Put a whole file there, or none."""
+        """Write a file atomically: all of it, or none."""
         with self.opened() as folder:
             new, final = self._in(folder, f"{name}.{secrets.token_hex(8)}{UNFINISHED}"), self._in(folder, name)
             with open(os.open(new, _WRITE, 0o600, dir_fd=folder), "wb") as file:
@@ -100,7 +100,7 @@ class PrivateFolder:
 
 
 def _make(path: Path) -> bool:
-    """Make a folder, and those above it that are missing, for this user alone; whether it was missing."""
+    """Create a folder, and its missing parents, for this user alone; whether it was missing."""
     if os.path.lexists(path):
         return False
     _make(path.parent)
@@ -122,7 +122,7 @@ def _check(state: os.stat_result, path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write a result into, which takes its name once it is whole.
+    """A file that is written atomically: it takes its name once it is whole.
 
     What had the name is replaced. A symbolic link is not followed: in a folder that others can write to, too, somebody
     may have put it there so that a file elsewhere is overwritten.
@@ -140,42 +140,42 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             raise
 
 
-def user_cache() -> Place | None:
+def user_cache() -> FolderCandidate | None:
     """The user's folder for what can be made anew, if there is a home: nothing is made in that of another user.
 
     NotPrivateError where XDG_CACHE_HOME names a folder of another user, or one in which others may replace files.
     """
     if _WINDOWS:
         local = os.environ.get("LOCALAPPDATA")
-        return Place(Path(local) / "slidewise") if local else None
+        return FolderCandidate(Path(local) / "slidewise") if local else None
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(chosen):
         holder = Path(os.path.realpath(chosen))
         _check_holder(next(folder for folder in (holder, *holder.parents) if folder.exists()))
-        return Place(Path(chosen) / "slidewise", "XDG_CACHE_HOME")
+        return FolderCandidate(Path(chosen) / "slidewise", "XDG_CACHE_HOME")
     try:
         home = Path.home()
         if home.stat().st_uid == os.geteuid():
-            return Place(home / ".cache" / "slidewise")
+            return FolderCandidate(home / ".cache" / "slidewise")
     except (OSError, RuntimeError):  # no home, or none that is known
         pass
     return None
 
 
-def local_places() -> Iterator[Place]:
+def local_candidates() -> Iterator[FolderCandidate]:
     """Folders of this user's on this machine for want of a home: in Spark's directories, and among temporary files."""
     name = "slidewise" if _WINDOWS else f"slidewise-{os.geteuid()}"
     folders = spark_directories()
     with suppress(OSError):  # no folder takes a file
         folders.append(Path(tempfile.gettempdir()))
-    yield from (Place(folder / name) for folder in folders if folder.is_dir())
+    yield from (FolderCandidate(folder / name) for folder in folders if folder.is_dir())
 
 
 def spark_directories() -> list[Path]:
     """Where Spark lets this process put files: what a worker is told, and what YARN and a standalone worker tell."""
-    told = [os.environ.get(name, "").split(",") for name in ("SPARK_LOCAL_DIRS", "LOCAL_DIRS")]
-    told.append(os.environ.get("SPARK_EXECUTOR_DIRS", "").split(os.pathsep))
-    folders = [folder for several in told for folder in several]
+    lists = [os.environ.get(name, "").split(",") for name in ("SPARK_LOCAL_DIRS", "LOCAL_DIRS")]
+    lists.append(os.environ.get("SPARK_EXECUTOR_DIRS", "").split(os.pathsep))
+    folders = [folder for several in lists for folder in several]
     return [Path(folder) for folder in folders if os.path.isabs(folder)]
 
 

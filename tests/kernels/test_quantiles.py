@@ -11,8 +11,8 @@ import pytest
 import slidewise as sw
 from slidewise.kernels.bounds.rows_and_times import row_bounds, some_row_bounds
 from slidewise.kernels.order import quantiles as kernel
-from slidewise.kernels.order.bit_sets import LEVELS, clear, places
-from slidewise.kernels.order.ranks import BATCH, FALLS, FEWEST, cut
+from slidewise.kernels.order.bit_sets import LEVELS, clear, level_offsets
+from slidewise.kernels.order.ranks import BATCH, FALLS, FEWEST, cut_segments
 from slidewise.operators.quantiles import INTERPOLATIONS
 from slidewise.operators.values.log_buckets import bucket, middle, parts_of
 
@@ -89,7 +89,7 @@ def test_few_values_in_a_large_segment() -> None:
 
 @pytest.mark.parametrize("size", [1, 64, 65, 4_096, 4_097, 300_000])
 def test_places_of_levels(size: int) -> None:
-    at = places(size)
+    at = level_offsets(size)
     assert len(at) == LEVELS + 1
     assert at[1] == -(-size // 64) + 1
     assert at[-1] == at[-2] >= at[1]
@@ -217,7 +217,7 @@ def test_segments_cover_every_window_once() -> None:
     known = np.zeros((BATCH // FEWEST, FALLS + 1), np.int64)
     seen = i = 0
     while True:
-        count, size, i = cut(starts, ends, i, 300_000, known)
+        count, size, i = cut_segments(starts, ends, i, 300_000, known)
         if not count:
             break
         assert count == 1 or size <= BATCH
@@ -234,7 +234,7 @@ def test_segments_cover_every_window_once() -> None:
 
 def test_a_set_is_emptied_up_to_its_size() -> None:
     for size in (1, 64, 65, 4_097, 300_000):
-        at = places(300_000)
+        at = level_offsets(300_000)
         bits = np.full(at[-1], 3, np.uint64)
         clear(bits, at, size)
         words = size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 from slidewise.compiled.fiba import CompiledFiba
@@ -14,7 +13,7 @@ from slidewise.compiled.window import WINDOWS, Compiled, Program
 from slidewise.errors import InputError, SlidewiseError, UnsuitableOperatorError
 from slidewise.kernels.codegen.kernel import reason
 from slidewise.kernels.compiler.cache import load_source
-from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.fingerprints import Fingerprint, fingerprint
 from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
@@ -100,7 +99,7 @@ def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout
     return Program(steps, layout, vars(module))
 
 
-def _users(algorithm: str, operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Program:
+def _users(algorithm: str, operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]) -> Program:
     import numba
 
     from slidewise.kernels.codegen.inference import infer

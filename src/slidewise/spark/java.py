@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slidewise.errors import SlidewiseError
-from slidewise.folders import PrivateFolder, check_way, local_places, user_cache
+from slidewise.folders import PrivateFolder, check_way, local_candidates, user_cache
 
 OLDEST = 17
 MODULE = "jdk.incubator.vector"
@@ -171,7 +171,7 @@ def _homes(refused: list[str]) -> Iterator[Path]:
             yield place.path / "java"
     except OSError as error:
         refused.append(str(error))
-    yield from (place.path / "java" for place in local_places())
+    yield from (candidate.path / "java" for candidate in local_candidates())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
-"""Slices of time over whole arrays: the slice of each time, the beats of each slice, and the slices of each window.
+"""Bounds of windows on a beat: the slice of each time, the beats of each slice, and the slices of each window.
 
 The numbers of slices and beats are those of `windows.beats`.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -65,19 +63,20 @@ def starts_of(beats: Beats, numbers: Array) -> Array:
     beat = np.floor_divide(numbers, beats.per)
     j = numbers - beat * beats.per
     at = np.array([at for at, _ in beats.cuts], np.int64)[j]
-    found = _quotient(beats, beat, at)
+    starts = _quotient(beats, beat, at)
     if not beats.floats:
-        return found
+        return starts
     behind = np.array([behind for _, behind in beats.cuts], np.bool_)[j]
-    return np.where(behind, np.nextafter(found, np.inf), found)
+    return np.where(behind, np.nextafter(starts, np.inf), starts)
 
 
 def times_of(beats: Beats, numbers: Array) -> Array:
-    """When each beat is."""
+    """The time of each beat."""
     return _quotient(beats, numbers, beats.offset)
 
 
-def _quotient(beats: Beats, beat: Array, at: Any) -> Array:
+def _quotient(beats: Beats, beat: Array, at: Array | int) -> Array:
+    """Each beat's time plus `at`, which count in units of 1 / `scale`, in the unit of the times, rounded once."""
     if not beats.floats:
         times: Array = beat * beats.every + at
         return times
@@ -119,9 +118,17 @@ def new_beats(codes: Array, first: Array, last: Array) -> tuple[Array, Array]:
 
 @cached_jit
 def beat_bounds(
-    codes: Any, beats: Any, of_slices: Any, numbers: Any, per: Any, low: Any, high: Any, starts: Any, ends: Any
+    codes: Array,
+    beats: Array,
+    slice_codes: Array,
+    numbers: Array,
+    per: int,
+    low: int,
+    high: int,
+    starts: Array,
+    ends: Array,
 ) -> None:
-    """The slices that each beat's window holds; beats and slices are sorted by key, and then by number.
+    """Bounds of the slices in each beat's window; beats and slices are sorted by key, and then by number.
 
     No window ends before it begins, so neither do its slices.
     """
@@ -132,9 +139,9 @@ def beat_bounds(
         code = codes[i]
         a = beats[i] * per + low
         b = beats[i] * per + high
-        while first < count and (of_slices[first] < code or (of_slices[first] == code and numbers[first] < a)):
+        while first < count and (slice_codes[first] < code or (slice_codes[first] == code and numbers[first] < a)):
             first += 1
-        while stop < count and (of_slices[stop] < code or (of_slices[stop] == code and numbers[stop] < b)):
+        while stop < count and (slice_codes[stop] < code or (slice_codes[stop] == code and numbers[stop] < b)):
             stop += 1
         starts[i] = first
         ends[i] = stop

@@ -1,10 +1,9 @@
-"""Windows whose old edge is rounded to a grain, over sorted times: as `windows.grain` says, for all rows at once."""
+"""Bounds of windows of time whose old edge is rounded down to a grain: `windows.grain` for all rows at once."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import lcm
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,14 @@ from slidewise.kernels.bounds.rows_and_times import ends_of_peers
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.windows import grain as exactly
 
+Number = int | float | Fraction
 _LEAST = np.iinfo(np.int64).min
 
 
 def grain_bounds(
-    times: Array, offsets: Array, width: Any, grain: Any, edge: bool, left: bool, starts: Array, ends: Array
+    times: Array, offsets: Array, width: Number, grain: Number, edge: bool, left: bool, starts: Array, ends: Array
 ) -> int:
-    """The rows of the same key in each row's window, [starts, ends); `width` and `grain` count in the times' unit.
+    """Bounds [starts, ends) of each row's window within its key; `width` and `grain` count in the times' unit.
 
     `edge` takes in the old edge itself, `left` leaves out the row and its peers. Gives a position whose time lies
     before that of the row ahead of it in the key, or -1.
@@ -31,8 +31,8 @@ def grain_bounds(
     return int(_low_bounds(times, offsets, lows(times, width, grain, edge), left, starts, ends))
 
 
-def lows(times: Array, width: Any, grain: Any, edge: bool) -> Array:
-    """The lowest time that is in each row's window; `width` and `grain` count in the times' unit."""
+def lows(times: Array, width: Number, grain: Number, edge: bool) -> Array:
+    """The lowest time in each row's window; `width` and `grain` count in the times' unit."""
     if times.dtype == np.float64:
         with np.errstate(all="ignore"):  # the farthest floats have infinity beside them
             start = _multiples(times - float(width), float(grain))
@@ -41,14 +41,14 @@ def lows(times: Array, width: Any, grain: Any, edge: bool) -> Array:
     scale = lcm(width.denominator, grain.denominator)
     w, g = int(width * scale), int(grain * scale)
     if _farthest(times) * scale + w + g >= 2**63:
-        found = [max(exactly.lowest(time, width, grain, edge), _LEAST) for time in times.tolist()]
-        return np.array(found, np.int64)
+        exact = [max(exactly.lowest(time, width, grain, edge), _LEAST) for time in times.tolist()]
+        return np.array(exact, np.int64)
     start = (times * scale - w) // g * g
     return -(-start // scale) if edge else start // scale + 1
 
 
-def cells(times: Array, grain: Any, edge: bool) -> Array:
-    """What the times of one cell have in common, which grows from cell to cell."""
+def cells(times: Array, grain: Number, edge: bool) -> Array:
+    """The cell of each time, as a number that grows from cell to cell."""
     if times.dtype == np.float64:
         with np.errstate(all="ignore"):
             return _multiples(times if edge else np.nextafter(times, -np.inf), float(grain))
@@ -74,8 +74,8 @@ def _farthest(times: Array) -> int:
 
 @cached_jit
 def _whole_bounds(
-    times: Any, offsets: Any, width: int, grain: int, edge: bool, left: bool, starts: Any, ends: Any
-) -> Any:
+    times: Array, offsets: Array, width: int, grain: int, edge: bool, left: bool, starts: Array, ends: Array
+) -> int:
     """The bounds for whole times; an edge is rounded when it moves on, which is once for many rows."""
     for k in range(len(offsets) - 1):
         start = offsets[k]
@@ -97,7 +97,7 @@ def _whole_bounds(
 
 
 @cached_jit
-def _low_bounds(times: Any, offsets: Any, lows: Any, left: bool, starts: Any, ends: Any) -> Any:
+def _low_bounds(times: Array, offsets: Array, lows: Array, left: bool, starts: Array, ends: Array) -> int:
     """The bounds from the first row at or above a row's low up to the last of its peers."""
     for k in range(len(offsets) - 1):
         start = offsets[k]

@@ -1,18 +1,18 @@
-"""Which rows each row's window holds: [starts, ends) for rows sorted by key and, within a key, by time."""
+"""Bounds of windows of rows and of time: [starts, ends) for rows sorted by key and, within a key, by time."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numba import int64
 from numba import uintp as u
 
+from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit, jit
 
 
 @cached_jit
-def row_bounds(offsets: Any, n: int, left: bool, starts: Any, ends: Any) -> None:
-    """The last n rows of the same key, the row itself included unless `left`; key k has the rows offsets[k:k + 2]."""
+def row_bounds(offsets: Array, n: int, left: bool, starts: Array, ends: Array) -> None:
+    """Bounds of the last n rows of a key, the row itself included unless `left`; key k has the rows offsets[k:k + 2]."""
     for k in range(len(offsets) - 1):
         first = offsets[k]
         for i in range(first, offsets[k + 1]):
@@ -22,8 +22,8 @@ def row_bounds(offsets: Any, n: int, left: bool, starts: Any, ends: Any) -> None
 
 
 @cached_jit
-def some_row_bounds(offsets: Any, n: int, a: int, starts: Any, ends: Any) -> None:
-    """The same for rows from a on only, as many as there is room for, each itself included."""
+def some_row_bounds(offsets: Array, n: int, a: int, starts: Array, ends: Array) -> None:
+    """Bounds of the last n rows for the rows from a on, as many as `starts` holds, each itself included."""
     k = np.searchsorted(offsets, a, "right") - 1
     i = a
     while i < a + len(starts):
@@ -38,9 +38,16 @@ def some_row_bounds(offsets: Any, n: int, a: int, starts: Any, ends: Any) -> Non
 
 @cached_jit
 def time_bounds(
-    times: Any, offsets: Any, width: Any, whole: bool, edge: bool, left: bool, starts: Any, ends: Any
-) -> Any:
-    """The rows of the same key in the stretch of time that ends at the row's; rows of equal time are peers.
+    times: Array,
+    offsets: Array,
+    width: float | np.uint64,
+    whole: bool,
+    edge: bool,
+    left: bool,
+    starts: Array,
+    ends: Array,
+) -> int:
+    """Bounds of the rows of the same key in the stretch of time that ends at the row's; rows of equal time are peers.
 
     Times that are `whole` are compared by their age, which is exact; others with the window's start, as written. `edge`
     takes in rows exactly `width` ago, `left` leaves out the row and its peers. Gives a position whose time lies before
@@ -72,15 +79,15 @@ def time_bounds(
 
 
 @jit
-def _not_older(times: Any, start: Any, now: Any, oldest: Any) -> Any:
-    """From start on, the first position whose age is not above the oldest.
+def _not_older(times: Array, start: int, now: np.uint64, oldest: np.uint64) -> int:
+    """The first position from start on whose age is not above the oldest.
 
     How many rows grow too old at once is hard to foresee, and a wrong guess of the processor costs more than to look at
     four of them. The row itself is never too old, so none after it is counted.
     """
     while True:
         old = now - np.uint64(times[u(start)]) > oldest
-        count = np.int64(old)
+        count = int64(old)
         old &= now - np.uint64(times[u(start + 1)]) > oldest
         count += old
         old &= now - np.uint64(times[u(start + 2)]) > oldest
@@ -93,7 +100,7 @@ def _not_older(times: Any, start: Any, now: Any, oldest: Any) -> Any:
 
 
 @jit
-def _first_not_older(times: Any, first: Any, stop: Any, oldest: Any, starts: Any) -> None:
+def _first_not_older(times: Array, first: int, stop: int, oldest: np.uint64, starts: Array) -> None:
     """The starts of one key's windows: those of four quarters at once, since each start waits for the one before."""
     quarter = max(0, stop - first - 3) // 4
     a = first
@@ -120,8 +127,8 @@ def _first_not_older(times: Any, first: Any, stop: Any, oldest: Any, starts: Any
 
 
 @jit
-def _search(times: Any, low: Any, i: Any, oldest: Any) -> Any:
-    """Where the window of row i starts, by bisection."""
+def _search(times: Array, low: int, i: int, oldest: np.uint64) -> int:
+    """The start of the window of row i, by bisection."""
     high = i
     while low < high:
         middle = (low + high) // 2
@@ -133,7 +140,9 @@ def _search(times: Any, low: Any, i: Any, oldest: Any) -> Any:
 
 
 @jit
-def _first_after(times: Any, first: Any, stop: Any, width: Any, whole: bool, edge: bool, starts: Any) -> None:
+def _first_after(
+    times: Array, first: int, stop: int, width: float | np.uint64, whole: bool, edge: bool, starts: Array
+) -> None:
     """The starts of one key's windows where times are floats, or windows hold a single time."""
     start = first
     for i in range(first, stop):
@@ -147,8 +156,8 @@ def _first_after(times: Any, first: Any, stop: Any, width: Any, whole: bool, edg
 
 
 @jit
-def ends_of_peers(times: Any, first: Any, stop: Any, left: bool, starts: Any, ends: Any) -> None:
-    """Past the last peer, or before the first one, where a window that starts later is empty."""
+def ends_of_peers(times: Array, first: int, stop: int, left: bool, starts: Array, ends: Array) -> None:
+    """The ends of one key's windows: past the last peer, or with `left` before the first."""
     if left:
         end = first
         for i in range(first, stop):
@@ -164,7 +173,7 @@ def ends_of_peers(times: Any, first: Any, stop: Any, left: bool, starts: Any, en
 
 
 @cached_jit
-def longest(starts: Any, ends: Any) -> Any:
+def longest(starts: Array, ends: Array) -> int:
     """The number of rows of the longest window."""
     most = 0
     for i in range(len(starts)):

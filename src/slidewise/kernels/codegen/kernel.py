@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_
 from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.codegen.source import kernel_source
 from slidewise.kernels.compiler.cache import load_source
-from slidewise.kernels.compiler.fingerprints import fingerprint
+from slidewise.kernels.compiler.fingerprints import Fingerprint, fingerprint
 from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
@@ -109,7 +109,7 @@ def kernel_for(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     return kernel_of(operator, functions_of(operator), dtypes)
 
 
-def kernel_of(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Kernel | None:
+def kernel_of(operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]) -> Kernel | None:
     """The same for functions whose fingerprints have been taken."""
     return _KERNELS.get_or_make(
         (operator.name, functions, dtypes),
@@ -117,7 +117,7 @@ def kernel_of(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple
     )
 
 
-def functions_of(operator: Operator) -> tuple[Hashable, ...]:
+def functions_of(operator: Operator) -> tuple[Fingerprint, ...]:
     """The fingerprints of lift, combine and lower as they are now; an operator with a form goes by its name."""
     if operator.traits.form is not None:
         return ()
@@ -149,7 +149,7 @@ def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
     return Kernel(operator.name, layout, module.rows_pass, module.keys_pass, module.bounds_pass)
 
 
-def _users(operator: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]) -> Kernel | None:
+def _users(operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]) -> Kernel | None:
     import numba
 
     from slidewise.kernels.codegen.inference import infer

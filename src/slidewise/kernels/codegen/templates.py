@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from slidewise.errors import OperatorFailedError, SumOverflowError
 from slidewise.kernels.codegen.kernel import BUILTIN_OPTIONS, functions_of, kernel_of, load_builtin
+from slidewise.kernels.compiler.fingerprints import Fingerprint
 from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
@@ -67,7 +68,7 @@ def _builtin(what: str, text: str, op: Operator, dtypes: tuple[str, ...]) -> Pas
 
 
 def _users(
-    what: str, text: str, op: Operator, functions: tuple[Hashable, ...], dtypes: tuple[str, ...]
+    what: str, text: str, op: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]
 ) -> Passes | None:
     import numba
 

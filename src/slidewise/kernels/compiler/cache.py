@@ -1,7 +1,8 @@
-"""Where the machine code of this package's kernels is kept from one process to the next.
+"""The folder of the cache of machine code, and the digest that invalidates it.
 
-It lies in a private folder whose name carries a digest of this whole package and of what compiled it, so what an older
-or changed Slidewise compiled is never used. Where no folder can be trusted, nothing is kept.
+Kernels of this package are cached in a private folder whose name carries a digest of this whole package and of what
+compiled it, so what an older or changed Slidewise compiled is never used. Where no folder can be trusted, nothing is
+cached.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from slidewise.folders import UNFINISHED, NotPrivateError, Place, PrivateFolder, local_places, user_cache
+from slidewise.folders import UNFINISHED, FolderCandidate, NotPrivateError, PrivateFolder, local_candidates, user_cache
 
 VARIABLE = "SLIDEWISE_CACHE_DIR"
 OFF = "off"
 SUFFIX = ".kernel"
 
 _PACKAGE = Path(__file__).parents[2]
-_KEPT = "kernels-"
-_FOLDERS = re.compile(rf"{_KEPT}[0-9a-f]{{20}}")
+_PREFIX = "kernels-"
+_FOLDERS = re.compile(rf"{_PREFIX}[0-9a-f]{{20}}")
 _DAY = 86_400
 _UNUSED = 30 * _DAY
 
@@ -39,34 +40,34 @@ def cache_folder() -> PrivateFolder | None:
     """A folder of this user's alone that can be written, or None: then kernels are compiled anew in each process."""
     if os.environ.get(VARIABLE) == OFF or package_digest() is None:
         return None
-    for place in _places():
-        folder = PrivateFolder(place.path / f"{_KEPT}{package_digest()}")
+    for candidate in _candidates():
+        folder = PrivateFolder(candidate.path / f"{_PREFIX}{package_digest()}")
         try:
-            PrivateFolder(place.path).make()
-            made = folder.make()
+            PrivateFolder(candidate.path).make()
+            is_new = folder.make()
         except OSError as error:
-            if place.asked_by == VARIABLE or (isinstance(error, NotPrivateError) and place.asked_by):
-                _warn(place.asked_by, error)
+            if candidate.variable == VARIABLE or (isinstance(error, NotPrivateError) and candidate.variable):
+                _warn(candidate.variable, error)
             continue
         with suppress(OSError):
             _mark_used(folder)
-            if made:
-                _remove_unused(place.path)
+            if is_new:
+                _remove_unused(candidate.path)
         return folder
     return None
 
 
-def _places() -> Iterator[Place]:
+def _candidates() -> Iterator[FolderCandidate]:
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        yield Place(Path(os.path.abspath(chosen)), VARIABLE)
+        yield FolderCandidate(Path(os.path.abspath(chosen)), VARIABLE)
     try:
-        place = user_cache()
-        if place is not None:
-            yield place
+        candidate = user_cache()
+        if candidate is not None:
+            yield candidate
     except OSError as error:
         _warn("XDG_CACHE_HOME", error)
-    yield from local_places()
+    yield from local_candidates()
 
 
 def _warn(variable: str, error: OSError) -> None:
@@ -84,7 +85,7 @@ def package_digest() -> str | None:
 
 
 def unchanged() -> bool:
-    """Whether the sources are still those that this process began with, so that it may keep what it compiles."""
+    """Whether the sources are still those that this process began with, so that it may cache what it compiles."""
     return _digest() == package_digest()
 
 
@@ -119,16 +120,16 @@ def _sources(folder: str) -> Iterator[str]:
 
 
 def _mark_used(folder: PrivateFolder) -> None:
-    """Let the folder's time say when it was used last, to the day."""
+    """Set the folder's time of modification to its last use, to the day."""
     with folder.opened() as descriptor:
         if descriptor is not None and time.time() - os.fstat(descriptor).st_mtime > _DAY:
             os.utime(descriptor)
 
 
-def _remove_unused(place: Path) -> None:
-    """Remove what earlier versions kept and nobody has used for a month: files of our own kind only."""
-    for name in os.listdir(place):
-        folder = PrivateFolder(place / name)
+def _remove_unused(parent: Path) -> None:
+    """Remove the caches of earlier versions that nobody has used for a month: files of our own kind only."""
+    for name in os.listdir(parent):
+        folder = PrivateFolder(parent / name)
         if not _FOLDERS.fullmatch(name):
             continue
         with suppress(OSError), folder.opened() as descriptor:
@@ -141,7 +142,7 @@ def _remove_unused(place: Path) -> None:
 
 
 def load_source(name: str, text: str) -> ModuleType:
-    """Run a kernel's source as a module, whose name tells its text from all others."""
+    """Load a kernel's source as a module, whose name holds a digest of the source."""
     digest = hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
     module = ModuleType(f"_slidewise_kernel_{name}_{digest}")
     exec(compile(text, f"<slidewise kernel {name}>", "exec"), module.__dict__)

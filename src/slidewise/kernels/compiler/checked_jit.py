@@ -1,4 +1,4 @@
-"""Users' plain functions compiled so that they mean what they mean in Python.
+"""Numba's compiler with a pass that gives users' plain functions the arithmetic of Python.
 
 Numba's integers wrap around, its `math` gives NaN where Python raises, and its NumPy scalars are promoted by rules of
 its own. Once a function's types are known, a pass over it puts functions of `python_numbers` in the place of operations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from numba.core import ir, types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import NumbaError, TypingError
 from numba.core.ir_utils import build_definitions, mk_unique_var
@@ -25,6 +25,8 @@ from numba.np.numpy_support import as_dtype
 from slidewise.kernels.compiler import python_numbers as py
 
 F = TypeVar("F", bound=Callable[..., Any])
+Function = Callable[..., Any]
+Refuse = Callable[[str], None]
 INT, UINT, FLOAT = types.int64, types.uint64, types.float64
 
 _BINARY: dict[Any, dict[tuple[Any, Any], Any]] = {
@@ -82,21 +84,21 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _PythonNumbers(FunctionPass):  # type: ignore[misc]
-    """The pass over a function whose types are known."""
+    """The pass over a function whose types are inferred."""
 
     _name = "slidewise_python_numbers"
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         blocks = state.func_ir.blocks
         meetings = []  # integers that become floats where paths meet, and the blocks that they come from
         for block in blocks.values():
-            body: list[Any] = []
+            body: list[ir.Stmt] = []
             for statement in block.body:
                 if isinstance(statement, ir.Assign):
-                    body += _mended(state, block.scope, statement)
+                    body += _replace_operation(state, block.scope, statement)
                     meetings += _becoming_floats(state, statement)
                 body.append(statement)
             block.body = body
@@ -107,10 +109,10 @@ class _PythonNumbers(FunctionPass):  # type: ignore[misc]
         return True
 
 
-def _mended(state: Any, scope: Any, statement: Any) -> list[Any]:
-    """Change the right side of an assignment where it has to be; gives what has to stand before it."""
+def _replace_operation(state: StateDict, scope: ir.Scope, statement: ir.Assign) -> list[ir.Stmt]:
+    """Replace the right side of an assignment where it differs from Python; returns the statements to put before it."""
 
-    def kind(variable: Any) -> Any:
+    def kind(variable: ir.Var) -> types.Type:
         return types.unliteral(state.typemap[variable.name])
 
     def refuse(reason: str) -> None:
@@ -154,8 +156,10 @@ def _mended(state: Any, scope: Any, statement: Any) -> list[Any]:
     return before
 
 
-def _call(state: Any, scope: Any, function: Any, arguments: list[Any], loc: Any) -> tuple[list[Any], Any]:
-    """The call of a function, and what has to stand before it."""
+def _call(
+    state: StateDict, scope: ir.Scope, function: Function, arguments: list[ir.Var], loc: ir.Loc
+) -> tuple[list[ir.Stmt], ir.Expr]:
+    """The call of a function, and the statements to put before it."""
     typing = state.typingctx
     kinds = tuple(_as_int(types.unliteral(state.typemap[a.name])) for a in arguments)
     function_type = typing.resolve_value_type(function)
@@ -167,7 +171,7 @@ def _call(state: Any, scope: Any, function: Any, arguments: list[Any], loc: Any)
     return [ir.Assign(ir.Global(name.name, function, loc), name, loc)], call
 
 
-def _exact(state: Any, scope: Any, variable: Any, loc: Any) -> list[Any]:
+def _exact(state: StateDict, scope: ir.Scope, variable: ir.Var, loc: ir.Loc) -> list[ir.Stmt]:
     """Statements that raise where an integer is not a float without loss."""
     if isinstance(state.typemap[variable.name], types.Literal):
         return []
@@ -177,21 +181,22 @@ def _exact(state: Any, scope: Any, variable: Any, loc: Any) -> list[Any]:
     return [*before, ir.Assign(call, unused, loc)]
 
 
-def _sources(state: Any, phi: Any) -> list[Any]:
+def _sources(state: StateDict, phi: ir.Expr) -> list[ir.Var]:
     return [v for v in phi.incoming_values if isinstance(v, ir.Var) and v.name in state.typemap]
 
 
-def _becoming_floats(state: Any, statement: Any) -> list[tuple[int, Any]]:
+def _becoming_floats(state: StateDict, statement: ir.Assign) -> list[tuple[int, ir.Var]]:
     """Integers that become floats where paths meet, with the block that each comes from."""
     phi = statement.value
     if not isinstance(phi, ir.Expr) or phi.op != "phi" or state.typemap[statement.target.name] != FLOAT:
         return []
-    known = _sources(state, phi)
+    sources = _sources(state, phi)
     pairs = zip(phi.incoming_blocks, phi.incoming_values, strict=True)
-    return [(label, v) for label, v in pairs if v in known and types.unliteral(state.typemap[v.name]) == INT]
+    return [(label, v) for label, v in pairs if v in sources and types.unliteral(state.typemap[v.name]) == INT]
 
 
-def _for_operation(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> Any:
+def _for_operation(fn: Function, kinds: list[types.Type], target: types.Type, refuse: Refuse) -> Any:
+    """The replacement of an operation on numbers of these types; None where it needs none."""
     if fn in py.COMPARED:
         if types.float32 in kinds and kinds[0] != kinds[1] and all(isinstance(k, types.Number) for k in kinds):
             refuse(f"{kinds[0]} is compared with {kinds[1]}, which NumPy does in float32 and compiled code in float64")
@@ -209,7 +214,8 @@ def _for_operation(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[str
     return _BINARY.get(fn, {}).get((_as_int(kinds[0]), _as_int(kinds[1])))
 
 
-def _for_call(function: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> Any:
+def _for_call(function: types.Type, kinds: list[types.Type], target: types.Type, refuse: Refuse) -> Any:
+    """The replacement of a function that is called with numbers of these types; None where it needs none."""
     if isinstance(function, types.NumberClass) and kinds == [INT] and isinstance(target, types.Integer):
         return py.converted(target)
     if not isinstance(function, types.Function):
@@ -239,17 +245,17 @@ def _for_call(function: Any, kinds: list[Any], target: Any, refuse: Callable[[st
     return _FUNCTIONS.get(key, {}).get(tuple(map(_as_int, kinds)))
 
 
-def _as_int(kind: Any) -> Any:
+def _as_int(kind: types.Type) -> types.Type:
     """The type of a number that Python computes with: a bool is an integer there."""
     return INT if isinstance(kind, types.Boolean) else kind
 
 
-def _is_numpys(kind: Any) -> bool:
+def _is_numpys(kind: types.Type) -> bool:
     """Whether this is the type of a number that only NumPy has."""
     return isinstance(kind, types.Number) and kind not in _PLAIN
 
 
-def _check_promotion(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[str], None]) -> None:
+def _check_promotion(fn: Function, kinds: list[types.Type], target: types.Type, refuse: Refuse) -> None:
     """Refuse an operation whose result is of another type than NumPy gives it."""
     if not any(map(_is_numpys, kinds)) or not all(isinstance(k, (types.Number, types.Boolean)) for k in kinds):
         return
@@ -268,7 +274,7 @@ def _check_promotion(fn: Any, kinds: list[Any], target: Any, refuse: Callable[[s
     )
 
 
-def _check_cast(source: Any, target: Any, refuse: Callable[[str], None]) -> None:
+def _check_cast(source: types.Type, target: types.Type, refuse: Refuse) -> None:
     """Refuse that a NumPy number becomes one of another type where paths meet, which Python does not do."""
     pairs = [(source, target)]
     if isinstance(source, types.BaseTuple) and isinstance(target, types.BaseTuple) and len(source) == len(target):

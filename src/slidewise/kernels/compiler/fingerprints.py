@@ -1,4 +1,4 @@
-"""What a function says, by value: its code, closure and defaults, and all that it can reach from there.
+"""Fingerprints of functions, by value: the code, the closure and the defaults, and all that can be reached from there.
 
 These are the globals that it names, the attributes that it names of the modules among them, and the same of functions
 that it calls. What has no value that can be told, such as an instance of some class, is marked as unknown.
@@ -22,15 +22,18 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.types import Type as NumbaType
 
+from slidewise.arrays import Array
+
 _LIBRARIES = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "random", "scipy"})
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range)
 _CLASSES = (BaseException, tuple, enum.Enum)
+Fingerprint = tuple[Any, ...]  # the kind of a value, and fingerprints of its parts
 _SHORT = 256  # bytes of an array that are compared as they are; of longer ones, a digest
 _POINTERS: type = ctypes.CFUNCTYPE(None).__mro__[1]
 
 
-def fingerprint(function: Callable[..., Any]) -> Hashable:
-    """What a function says: its code, constants, defaults, and the values that it closes over or reads from outside.
+def fingerprint(function: Callable[..., Any]) -> Fingerprint:
+    """A key of a function by value: its code, constants, defaults, and what it closes over or reads from outside.
 
     >>> def make(limit):
     ...     return lambda x: x > limit
@@ -43,20 +46,20 @@ def fingerprint(function: Callable[..., Any]) -> Hashable:
 class Code:
     """A function's code as part of a key, whatever lines it stands on, and every name and attribute in it."""
 
-    __slots__ = ("code", "names", "number", "ordered", "said")
+    __slots__ = ("_hash", "_instructions", "code", "names", "ordered")
 
     def __init__(self, code: types.CodeType) -> None:
         self.code = code
         self.names = frozenset(_names(code))
         self.ordered = sorted(self.names)
-        self.said = _instructions(code)
-        self.number = hash(self.said)
+        self._instructions = _instructions(code)
+        self._hash = hash(self._instructions)
 
     def __hash__(self) -> int:
-        return self.number
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Code) and (self.code is other.code or self.said == other.said)
+        return isinstance(other, Code) and (self.code is other.code or self._instructions == other._instructions)
 
 
 class ByIdentity:
@@ -64,8 +67,8 @@ class ByIdentity:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: object) -> None:
+        self.value: Any = value
 
     def __hash__(self) -> int:
         return id(self.value)
@@ -85,7 +88,7 @@ class ArrayValue:
     content: bytes = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, array: Any) -> ArrayValue:
+    def of(cls, array: Array | np.generic) -> ArrayValue:
         """The value of an array as it is now.
 
         >>> a = np.array([1, 2])
@@ -106,31 +109,31 @@ class ArrayValue:
 
 
 class JitOptions:
-    """How a user has a function compiled, as part of a key."""
+    """The options that a user compiles a function with, as part of a key."""
 
-    __slots__ = ("dispatcher", "said")
+    __slots__ = ("_key", "dispatcher")
 
     def __init__(self, function: Dispatcher) -> None:
-        how = function._compiler
-        self.dispatcher = type(function), how.locals, function.targetoptions, how.pipeline_class
+        compiler = function._compiler
+        self.dispatcher = type(function), compiler.locals, function.targetoptions, compiler.pipeline_class
         signatures = () if function._can_compile else tuple(function.nopython_signatures)
-        self.said = repr((sorted(function.targetoptions.items()), sorted(how.locals.items()))), signatures
+        self._key = repr((sorted(function.targetoptions.items()), sorted(compiler.locals.items()))), signatures
 
     def __hash__(self) -> int:
-        return hash(self.said)
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, JitOptions) and self.said == other.said and self.dispatcher[3] is other.dispatcher[3]
+        return isinstance(other, JitOptions) and self._key == other._key and self.dispatcher[3] is other.dispatcher[3]
 
     def compiled(self, function: Callable[..., Any]) -> Any:
         make, local_types, options, pipeline = self.dispatcher
         return make(py_func=function, locals=local_types, targetoptions=options, pipeline_class=pipeline)
 
-    def finish(self, compiled: Any) -> None:
+    def finish(self, compiled: Dispatcher) -> None:
         """Compile for the signatures that the user has given, and for no others."""
-        for signature in self.said[1]:
+        for signature in self._key[1]:
             compiled.compile(signature.args)
-        if self.said[1]:
+        if self._key[1]:
             compiled.disable_compile()
 
 
@@ -156,7 +159,7 @@ def _instructions(code: types.CodeType) -> Hashable:
     )
 
 
-def _constant(value: Any) -> Hashable:
+def _constant(value: object) -> Hashable:
     if isinstance(value, types.CodeType):
         return _instructions(value)
     if isinstance(value, tuple):
@@ -167,13 +170,13 @@ def _constant(value: Any) -> Hashable:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    found = set(code.co_names)
+    names = set(code.co_names)
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
-            found |= _names(const)
+            names |= _names(const)
         elif isinstance(const, str) and "getattr" in code.co_names:
-            found.add(const)
-    return found
+            names.add(const)
+    return names
 
 
 class _Walk:
@@ -185,9 +188,9 @@ class _Walk:
 
     def __init__(self) -> None:
         self.highest = sys.maxsize
-        self.known: dict[int, tuple[Any, Hashable]] = {}
+        self.known: dict[int, tuple[object, Fingerprint]] = {}
 
-    def value(self, value: Any, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
+    def value(self, value: Any, inside: tuple[int, ...], names: frozenset[str]) -> Fingerprint:
         """A value as part of a key: what kind it is, and what it holds."""
         kind = type(value)
         if kind is float:
@@ -216,40 +219,42 @@ class _Walk:
             return "held", ByIdentity(value)
         return "unknown", kind.__module__, kind.__qualname__
 
-    def again(self, inside: tuple[int, ...], value: Any) -> Hashable:
+    def again(self, inside: tuple[int, ...], value: object) -> Fingerprint:
+        """A value that is met inside itself, by the number of steps back to it."""
         at = inside.index(id(value))
         self.highest = min(self.highest, at)
         return "itself", len(inside) - at
 
-    def function(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
+    def function(self, function: types.FunctionType, inside: tuple[int, ...]) -> Fingerprint:
         known = self.known.get(id(function))
         if known is not None:
             return known[1]
         before, self.highest = self.highest, sys.maxsize
-        said = self.said(function, (*inside, id(function)))
+        fingerprint = self.parts(function, (*inside, id(function)))
         if self.highest >= len(inside):  # so the key does not depend on the way to the function
-            self.known[id(function)] = function, said
+            self.known[id(function)] = function, fingerprint
         self.highest = min(before, self.highest)
-        return said
+        return fingerprint
 
-    def said(self, function: types.FunctionType, inside: tuple[int, ...]) -> Hashable:
-        code, given = _code(function.__code__), function.__globals__
+    def parts(self, function: types.FunctionType, inside: tuple[int, ...]) -> Fingerprint:
+        code, global_names = _code(function.__code__), function.__globals__
         names = code.names
         closure = tuple(self.cell(cell, inside, names) for cell in function.__closure__ or ())
         defaults = tuple(self.value(value, inside, names) for value in function.__defaults__ or ())
         named = function.__kwdefaults__ or {}
         keywords = tuple((name, self.value(named[name], inside, names)) for name in sorted(named))
-        outside = tuple((name, self.value(given[name], inside, names)) for name in code.ordered if name in given)
+        read = [name for name in code.ordered if name in global_names]
+        outside = tuple((name, self.value(global_names[name], inside, names)) for name in read)
         return "function", code, closure, defaults, keywords, outside
 
-    def cell(self, cell: types.CellType, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
+    def cell(self, cell: types.CellType, inside: tuple[int, ...], names: frozenset[str]) -> Fingerprint:
         try:
             value = cell.cell_contents
         except ValueError:  # nothing is in it yet
             return "unknown", "", "empty"
         return self.value(value, inside, names)
 
-    def module(self, module: types.ModuleType, inside: tuple[int, ...], names: frozenset[str]) -> Hashable:
+    def module(self, module: types.ModuleType, inside: tuple[int, ...], names: frozenset[str]) -> Fingerprint:
         """A module by the values of those of its attributes that the function may read."""
         if module.__name__.partition(".")[0] in _LIBRARIES and sys.modules.get(module.__name__) is module:
             return "library module", module.__name__
@@ -257,36 +262,36 @@ class _Walk:
         read = tuple((name, self.value(has[name], inside, names)) for name in sorted(names) if name in has)
         return "module", module.__name__, read
 
-    def jitted(self, function: Dispatcher, inside: tuple[int, ...]) -> Hashable:
+    def jitted(self, function: Dispatcher, inside: tuple[int, ...]) -> Fingerprint:
         """A function that the user has compiled, by what it is compiled from."""
         if id(function.py_func) in inside:
             return self.again(inside, function.py_func)
-        said = self.function(function.py_func, inside)
+        fingerprint = self.function(function.py_func, inside)
         if id(function.py_func) in self.known:
-            _refresh(function, said)
-        return "jitted", JitOptions(function), said
+            _refresh(function, fingerprint)
+        return "jitted", JitOptions(function), fingerprint
 
 
-_SEEN: WeakKeyDictionary[Dispatcher, Hashable] = WeakKeyDictionary()
+_SEEN: WeakKeyDictionary[Dispatcher, Fingerprint] = WeakKeyDictionary()
 
 
-def _refresh(function: Dispatcher, said: Hashable) -> None:
-    """Have a user's compiled function compiled anew where what it has read from outside has changed, or may have.
+def _refresh(function: Dispatcher, fingerprint: Fingerprint) -> None:
+    """Recompile a user's compiled function where what it has read from outside has changed, or may have.
 
     Numba never looks at that again, here or when it loads code from disk; so called from Python it would give another
     answer than in a kernel. In another process it takes a function for the one that it knows by the function's id.
     """
     before = _SEEN.get(function)
-    if before != said:
-        _SEEN[function] = said
-        if before is not None or _reads_outside(said):
+    if before != fingerprint:
+        _SEEN[function] = fingerprint
+        if before is not None or _reads_outside(fingerprint):
             function._MemoMixin__uuid = None  # another id, before it is pickled
             with suppress(Exception):  # which comes when it is called
                 function.recompile()
 
 
-def _reads_outside(said: Any) -> bool:
-    _, _, closure, _, _, outside = said
+def _reads_outside(fingerprint: Fingerprint) -> bool:
+    _, _, closure, _, _, outside = fingerprint
     for part in (*closure, *(part for _, part in outside)):
         if part[0] == "jitted":
             if _reads_outside(part[2]):
@@ -296,14 +301,14 @@ def _reads_outside(said: Any) -> bool:
     return False
 
 
-def _is_constant(value: Any) -> bool:
-    """Whether which object it is tells all that compiled code may know of it."""
+def _is_constant(value: object) -> bool:
+    """Whether its identity tells all that compiled code may know of a value."""
     if isinstance(value, type):
         return issubclass(value, _CLASSES)
     return isinstance(value, (enum.Enum, types.BuiltinFunctionType, _Intrinsic, _POINTERS))
 
 
-def _library(value: Any) -> Hashable | None:
+def _library(value: object) -> Fingerprint | None:
     """A function, class or ufunc of Python's, NumPy's or Numba's own, by its name."""
     if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
         return None

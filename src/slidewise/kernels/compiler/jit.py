@@ -1,28 +1,34 @@
-"""How kernels are compiled: without Python's lock, by IEEE's rules for floats, and without shortcuts."""
+"""The decorators that compile kernels: without the GIL, by IEEE's rules for floats, and without fast-math shortcuts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numba
 from numba.extending import intrinsic
 
 from slidewise.kernels.compiler.machine_code import keep_machine_code
 
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core import types
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context, Signature
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
-    """Numba's decorator; what is compiled with `cache=True` is kept in Slidewise's own cache."""
+    """Numba's decorator, which with `cache=True` caches machine code in Slidewise's own cache."""
 
-    def compiling(function: F) -> F:
+    def decorate(function: F) -> F:
         compiled: F = numba.njit(**options)(function)
         if cache:
             keep_machine_code(compiled)
         return compiled
 
-    return compiling
+    return decorate
 
 
 def jit(function: F) -> F:
@@ -31,18 +37,18 @@ def jit(function: F) -> F:
 
 
 def cached_jit(function: F) -> F:
-    """Compile a function of this package's own, and keep its machine code from one process to the next."""
+    """Compile a function of this package's own, and cache its machine code from one process to the next."""
     return njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def borrowed(_typing: Any, array: Any) -> Any:
-    """The same array without an owner: calls that pass it on count no references, which takes longer than small steps.
+def borrowed(_typing: Context, array: types.Array) -> tuple[Signature, Callable[..., Value]]:
+    """A view of an array without an owner: passing it on counts no references, which takes longer than small steps.
 
     Whoever calls compiled code holds the array itself, so it lives as long as the call.
     """
 
-    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def generate(context: BaseContext, builder: IRBuilder, _signature: Signature, arguments: list[Value]) -> Value:
         from numba.core import cgutils
         from numba.np.arrayobj import make_array
 
@@ -51,4 +57,4 @@ def borrowed(_typing: Any, array: Any) -> Any:
         view.parent = cgutils.get_null_value(view.parent.type)
         return view._getvalue()
 
-    return array(array), code
+    return array(array), generate

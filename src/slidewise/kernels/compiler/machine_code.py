@@ -1,6 +1,6 @@
-"""A function's machine code on disk: one file for each signature, whole or not there, and compiled anew where damaged.
+"""The disk cache of machine code: one file for each signature, written atomically, and compiled anew where damaged.
 
-Numba can keep code by itself, but beside the source, under the time and size of that one file, and it fails where a
+Numba can cache code by itself, but beside the source, under the time and size of that one file, and it fails where a
 file is damaged. Here a file's name is a digest of all that its code depends on, and it begins with its checksum. Code
 is Python's pickle of Numba's own result, and so is read from a private folder only.
 """
@@ -12,7 +12,7 @@ import pickle
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.core import config
 from numba.core.caching import _Cache
@@ -22,20 +22,27 @@ from numba.core.serialize import dumps
 
 from slidewise.kernels.compiler.cache import SUFFIX, cache_folder, unchanged
 
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.codegen import Codegen
+    from numba.core.types import Type
+
+    Types = tuple[Type, ...]
+
 _HEAD = b"slidewise kernel 1\n"
 _CHECKSUM = 32
 # Settings of Numba's that change the code.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX")
 
 
-def keep_machine_code(dispatcher: Any) -> None:
-    """Keep what a function of this package is compiled into from one process to the next."""
+def keep_machine_code(dispatcher: object) -> None:
+    """Cache what a function of this package is compiled into from one process to the next."""
     if isinstance(dispatcher, Dispatcher):  # and not where NUMBA_DISABLE_JIT is set
         dispatcher._cache = MachineCode(dispatcher.py_func)
 
 
 class MachineCode(_Cache):  # type: ignore[misc]
-    """What Numba asks before it compiles a function, and tells afterwards."""
+    """The cache that Numba asks before it compiles a function, and that it gives the result."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -55,7 +62,7 @@ class MachineCode(_Cache):  # type: ignore[misc]
     def flush(self) -> None:
         """Nothing is held back."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: Types, target_context: BaseContext) -> CompileResult | None:
         """The compiled function for a signature, or None where it must be compiled."""
         folder = cache_folder()
         if folder is None or not self._enabled:
@@ -67,50 +74,50 @@ class MachineCode(_Cache):  # type: ignore[misc]
         except OSError:
             return None
         try:
-            return CompileResult._rebuild(target_context, *_unpacked(data, key))
+            return CompileResult._rebuild(target_context, *_deserialise(data, key))
         except Exception:  # a crash or a full disk left it so
             with suppress(OSError):
                 folder.remove(name)
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if it can be kept and the disk takes it."""
+    def save_overload(self, sig: Types, data: CompileResult) -> None:
+        """Store a compiled function, if it can be stored and the disk takes it."""
         folder = cache_folder()
-        if folder is None or not self._enabled or not _lasts(data):
+        if folder is None or not self._enabled or not _is_portable(data):
             return
         if not unchanged():  # files of this package have changed since this process began
             return
         key, name = self._key(sig, data.codegen)
         with suppress(OSError):
-            folder.write(name, _packed(key, data._reduce()))
+            folder.write(name, _serialise(key, data._reduce()))
 
-    def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
-        """All that the code depends on, within one version of this package, and a file's name for it."""
+    def _key(self, sig: Types, codegen: Codegen) -> tuple[str, str]:
+        """A digest of all that the code depends on within one version of this package, and a file's name for it."""
         function = self._function
         code = function.__code__
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
-        says = (
+        parts = (
             (function.__module__, function.__qualname__, code.co_firstlineno, code.co_code),
             dumps(cells) if cells else b"",
             repr(sig),
             codegen.magic_tuple(),  # the processor and its features
             [str(getattr(config, name, None)) for name in _SETTINGS],
         )
-        key = hashlib.blake2b(repr(says).encode(), digest_size=20).hexdigest()
+        key = hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
         return key, f"{re.sub(r'[^A-Za-z0-9_]+', '_', function.__qualname__)[-40:]}-{key}{SUFFIX}"
 
 
-def _lasts(result: Any) -> bool:
+def _is_portable(result: CompileResult) -> bool:
     """Whether a compiled function holds no address of this process."""
     return not any(not loop.can_cache for loop in result.lifted) and not result.library.has_dynamic_globals
 
 
-def _packed(key: str, reduced: Any) -> bytes:
+def _serialise(key: str, reduced: tuple[Any, ...]) -> bytes:
     body = dumps((key, reduced))
     return b"".join([_HEAD, hashlib.blake2b(body, digest_size=_CHECKSUM).digest(), body])
 
 
-def _unpacked(data: bytes, key: str) -> Any:
+def _deserialise(data: bytes, key: str) -> Any:
     start = len(_HEAD) + _CHECKSUM
     body = data[start:]
     if data[:start] != _HEAD + hashlib.blake2b(body, digest_size=_CHECKSUM).digest():

@@ -1,4 +1,4 @@
-"""Numbers in compiled code as Python has them: what does not fit into 64 bits, or has no value, is an error.
+"""Python's arithmetic in compiled code: a result that does not fit into 64 bits, or has no value, is an error.
 
 Where Python would go on with a larger integer or a complex number, which compiled code does not have, it is an error
 too. Each function stands for one of Python's, for the types that its name says, and gives what that gives.
@@ -10,21 +10,27 @@ import math
 import operator
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import njit, uint64
 from numba.core import types
 from numba.core.extending import intrinsic
 
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context, Signature
+
 _OVERFLOW = "an integer does not fit into 64 bits in compiled code; compute with floats, or in smaller units"
+Order = Callable[[Any, Any], int]
 _EXACT = 2**53  # integers up to here are floats without loss
 
 
 def _overflowing(instruction: str) -> Any:
-    """LLVM's operation on two int64 that tells whether the result fits."""
+    """LLVM's operation on two int64 that raises where the result does not fit."""
 
-    def operation(typing: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def operation(typing: Context, a: types.Type, b: types.Type) -> tuple[Signature, Callable[..., Value]]:
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: list[Value]) -> Value:
             pair = getattr(builder, f"{instruction}_with_overflow")(*arguments)
             with builder.if_then(builder.extract_value(pair, 1), likely=False):
                 context.call_conv.return_user_exc(builder, OverflowError, (_OVERFLOW,))
@@ -274,8 +280,8 @@ DEFINED: dict[Any, Any] = {
 
 
 @cache
-def converted(kind: Any) -> Any:
-    """An integer as one of NumPy's narrower or unsigned ones, in which NumPy wants it to fit."""
+def converted(kind: types.Integer) -> Any:
+    """A conversion of an integer to one of NumPy's narrower or unsigned ones, in which NumPy wants it to fit."""
     least, most = kind.minval, kind.maxval
 
     @njit
@@ -292,18 +298,18 @@ def int_sum_from_zero(values):  # type: ignore[no-untyped-def]
     return int_sum(values, 0)
 
 
-def _compared(ordered: Any, test: Callable[[int], bool], swapped: bool) -> Any:
+def _compared(order_of: Order, test: Callable[[int], bool], swapped: bool) -> Any:
     """A comparison of numbers of two types, or of these types swapped, by their order."""
-    chosen = njit(test)
+    holds = njit(test)
     if swapped:
-        return njit(lambda a, b: chosen(ordered(b, a)))
-    return njit(lambda a, b: chosen(ordered(a, b)))
+        return njit(lambda a, b: holds(order_of(b, a)))
+    return njit(lambda a, b: holds(order_of(a, b)))
 
 
-def _comparisons(ordered: Any) -> dict[Any, tuple[Any, Any]]:
+def _comparisons(order_of: Order) -> dict[Any, tuple[Any, Any]]:
     """Each comparison for the types of an order, and for these types swapped."""
     return {
-        name: (_compared(ordered, test, False), _compared(ordered, mirrored, True))
+        name: (_compared(order_of, test, False), _compared(order_of, mirrored, True))
         for name, test, mirrored in (
             (operator.lt, lambda o: o == -1, lambda o: o == 1),
             (operator.le, lambda o: o <= 0, lambda o: o == 0 or o == 1),

@@ -1,4 +1,4 @@
-"""How many threads a pass over many rows may use: all processors, or as many as the environment says."""
+"""Threads for passes over many rows: as many as there are processors, or as the environment says."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ VARIABLE = "SLIDEWISE_THREADS"
 
 
 def stay_single() -> None:
-    """From here on this process uses one thread, unless told otherwise: its neighbours use the other processors."""
+    """Limit this process to one thread, unless the environment says otherwise: its neighbours use the other cores."""
     os.environ.setdefault(VARIABLE, "1")
 
 
 def most_threads() -> int:
-    """How many threads there may be at once."""
-    said = os.environ.get(VARIABLE, "")
-    if not said:
+    """The greatest number of threads at once."""
+    text = os.environ.get(VARIABLE, "")
+    if not text:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not said.isdecimal() or int(said) < 1:
-        raise SlidewiseError(f"{VARIABLE}={said!r} in the environment is no number of threads from 1 on")
-    return int(said)
+    if not text.isdecimal() or int(text) < 1:
+        raise SlidewiseError(f"{VARIABLE}={text!r} in the environment is no number of threads from 1 on")
+    return int(text)
 
 
 def share_out(count: int, most: int, work: Callable[[int, int], object], pieces: int = 0) -> None:
@@ -34,21 +34,21 @@ def share_out(count: int, most: int, work: Callable[[int, int], object], pieces:
     threads = max(1, min(most, most_threads(), count))
     parts = max(threads, min(pieces - pieces % threads, count))
     cuts = [count * i // parts for i in range(parts + 1)]
-    waiting = iter(range(parts))
+    queue = iter(range(parts))
 
-    def go() -> None:
-        for i in waiting:  # which hands each number to one thread
+    def worker() -> None:
+        for i in queue:  # which hands each number to one thread
             work(cuts[i], cuts[i + 1])
 
     if threads == 1:
-        go()
+        worker()
         return
     with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(go) for _ in range(1, threads)]
+        others = [pool.submit(worker) for _ in range(1, threads)]
         try:
-            go()
+            worker()
         except BaseException:
-            for _ in waiting:  # nobody needs the rest
+            for _ in queue:  # nobody needs the rest
                 pass
             raise
         for other in others:

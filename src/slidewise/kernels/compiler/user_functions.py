@@ -1,4 +1,4 @@
-"""Plain Python functions compiled once, however often they arrive: by what they say, not by which object they are.
+"""Users' functions compiled once per process: looked up by their fingerprints, not by which object they are.
 
 The compiled form is built from a fingerprint alone, with globals and modules of its own, so it cannot see what has
 changed since. A function that reads what is unknown there is not compiled.
@@ -13,16 +13,17 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from slidewise.kernels.compiler.checked_jit import checked_jit
+from slidewise.kernels.compiler.fingerprints import Fingerprint
 
 T = TypeVar("T")
 _CAPACITY = 512
 
 
 class LruCache(dict[Hashable, T]):
-    """What was made for a key, and not longer than for the last few hundred keys that were asked for."""
+    """A cache of what was made for the last few hundred keys that were asked for."""
 
     def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What was made for this key, or is made now."""
+        """The value for this key, made now where it is missing."""
         if key not in self:
             self[key] = value = make()
             while len(self) > _CAPACITY:
@@ -38,21 +39,21 @@ class LruCache(dict[Hashable, T]):
 _COMPILED: LruCache[Any] = LruCache()
 
 
-def compiled_function(reached: Hashable) -> Any:
-    """The Numba form of the function with this fingerprint, the same one for every copy of it in this process."""
-    return _COMPILED.get_or_make(reached, lambda: _compiled(reached))
+def compiled_function(fingerprint: Fingerprint) -> Any:
+    """The compiled form of the function with this fingerprint, the same one for every copy of it in this process."""
+    return _COMPILED.get_or_make(fingerprint, lambda: _compiled(fingerprint))
 
 
-def _compiled(reached: Any) -> Any:
-    if reached[0] not in ("function", "jitted"):
-        name = reached[-1].value if reached[0] == "held" else reached[-1]
+def _compiled(fingerprint: Fingerprint) -> Any:
+    if fingerprint[0] not in ("function", "jitted"):
+        name = fingerprint[-1].value if fingerprint[0] == "held" else fingerprint[-1]
         raise TypeError(f"{name} is no Python function; wrap it into one")
-    return _built(reached, ())
+    return _built(fingerprint, ())
 
 
-def _built(said: Any, inside: tuple[Any, ...]) -> Any:
-    """The value that a part of a key stands for; `inside` are those on the way to it."""
-    match said:
+def _built(fingerprint: Fingerprint, inside: tuple[Any, ...]) -> Any:
+    """The value that a fingerprint stands for, rebuilt; `inside` are those on the way to it."""
+    match fingerprint:
         case "float", digits:
             return float.fromhex(digits)
         case ("plain", _, value) | ("type", _, value):
@@ -69,7 +70,7 @@ def _built(said: Any, inside: tuple[Any, ...]) -> Any:
                 setattr(module, attribute, _built(part, (*inside, module)))
             return module
         case "function", *_:
-            return checked_jit(_built_function(said, inside, lambda function: function))
+            return checked_jit(_built_function(fingerprint, inside, lambda function: function))
         case "jitted", options, function:
             built = _built_function(function, inside, options.compiled)
             options.finish(built)
@@ -79,19 +80,19 @@ def _built(said: Any, inside: tuple[Any, ...]) -> Any:
             return kind.value(values) if kind.value in (tuple, list) else kind.value(*values)
         case "array", array:
             return array.value()
-        case "held", held:
-            return held.value
-    _, module, name = said
+        case "held", by_identity:
+            return by_identity.value
+    _, module, name = fingerprint
     return type(name, (), {"__module__": module})()  # of which Numba knows nothing, and says so by its name
 
 
-def _built_function(said: Any, inside: tuple[Any, ...], finish: Callable[[Any], Any]) -> Any:
+def _built_function(fingerprint: Fingerprint, inside: tuple[Any, ...], finish: Callable[[Any], Any]) -> Any:
     """A copy of a function, whose globals are those that it names and nothing else.
 
     Where a plain function calls itself it meets itself uncompiled, which compiled code cannot call: that has no limit
     of depth as Python has.
     """
-    _, code, closure, defaults, keywords, outside = said
+    _, code, closure, defaults, keywords, outside = fingerprint
     if "objmode" in code.names:
         raise TypeError("objmode runs Python in the middle of compiled code, where it sees what has changed since")
     space: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}

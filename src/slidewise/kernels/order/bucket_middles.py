@@ -1,4 +1,4 @@
-"""Values as the middles of their buckets: an approximate quantile of the values is an exact one of these."""
+"""Logarithmic buckets of whole arrays: an approximate quantile of values is an exact one of their buckets' middles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.operators.values import log_buckets
 
@@ -15,25 +16,25 @@ _middle: Any = jit(log_buckets.middle)
 
 
 @cached_jit
-def _middles(x: Any, parts: int, out: Any) -> None:
+def _middles(x: Array, parts: int, out: Array) -> None:
     for i in range(len(x)):
         out[i] = _middle(_bucket(np.float64(x[i]), parts), parts)
 
 
 @cached_jit
-def _numbers(x: Any, parts: int, out: Any) -> None:
+def _numbers(x: Array, parts: int, out: Array) -> None:
     for i in range(len(x)):
         out[i] = _bucket(np.float64(x[i]), parts)
 
 
-def bucket_numbers(x: Any, parts: int) -> Any:
+def bucket_numbers(x: Array, parts: int) -> Array:
     """The number of each value's bucket."""
     out = np.empty(len(x), np.int64)
     _numbers(x, parts, out)
     return out
 
 
-def middles(x: Any, parts: int) -> Any:
+def middles(x: Array, parts: int) -> Array:
     """The middle of each value's bucket; NaN and infinities stay."""
     out = np.empty(len(x), np.float64)
     _middles(x, parts, out)

@@ -38,7 +38,7 @@ def _gather(x: Array, places: Array, out: Array) -> None:
 
 
 class Grouped:
-    """Rows of each key brought together, in their order: where each row goes, and where each key's rows begin and end.
+    """Rows grouped by key, each group in the order of the input: the position of each row, and each key's offset.
 
     Both ways walk through the rows in the input's order, so that memory is read and written in as many streams as there
     are keys, and not at random.
@@ -51,7 +51,7 @@ class Grouped:
         _place(codes, self.offsets[:-1].copy(), self.places)
 
     def bring(self, x: Array) -> Array:
-        """The values in the order of keys."""
+        """The values grouped by key."""
         out = np.empty_like(x)
         if x.dtype == object:
             out[self.places] = x

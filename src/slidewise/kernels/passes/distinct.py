@@ -10,7 +10,7 @@ from slidewise.kernels.compiler.jit import cached_jit
 
 @cached_jit
 def distinct_counts(codes: Array, groups: int, starts: Array, ends: Array, out: Array) -> None:
-    """How many different codes each window holds: a count per code, kept as rows come and go."""
+    """The number of distinct codes in each window, by a count per code that is kept up as rows come and go."""
     counts = np.zeros(groups, np.int64)
     distinct = 0
     start = 0

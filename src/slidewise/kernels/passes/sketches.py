@@ -12,25 +12,26 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.operators import sketches
 from slidewise.operators.values.hashing import NAN_WORD, NUMBER, hash64, key
 
 
 @jit
-def _mix(word: Any) -> Any:
+def _mix(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
 
 
 @cached_jit
-def _hash_words(words: Any, seed_key: Any, out: Any) -> None:
+def _hash_words(words: Array, seed_key: np.uint64, out: Array) -> None:
     for i in range(len(words)):
         out[i] = _mix(words[i] ^ seed_key)
 
 
-def hashes(x: Any, seed: int) -> Any:
+def hashes(x: Array, seed: int) -> Array:
     """The hashes of all values, equal to `hash64` of each."""
     if x.dtype == object:
         return np.array([hash64(value, seed) for value in x.tolist()], np.uint64)
@@ -50,7 +51,7 @@ _tau: Any = jit(sketches._tau)
 
 
 @cached_jit
-def _distinct(words: Any, p: int, starts: Any, ends: Any, out: Any) -> None:
+def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> None:
     size = 1 << p
     most = 65 - p
     register = np.empty(len(words), np.int32)
@@ -110,7 +111,7 @@ def _distinct(words: Any, p: int, starts: Any, ends: Any, out: Any) -> None:
         out[i] = round(size * size / (2.0 * math.log(2.0) * z))
 
 
-def distinct(x: Any, p: int, starts: Any, ends: Any) -> Any:
+def distinct(x: Array, p: int, starts: Array, ends: Array) -> Array:
     """HyperLogLog's estimate for every window; 0 for an empty one."""
     out = np.zeros(len(starts), np.int64)
     _distinct(hashes(x, 0), p, starts, ends, out)
@@ -118,7 +119,9 @@ def distinct(x: Any, p: int, starts: Any, ends: Any) -> Any:
 
 
 @cached_jit
-def _member(first: Any, step: Any, bits: int, count: int, wanted: Any, starts: Any, ends: Any, out: Any) -> None:
+def _member(
+    first: Array, step: Array, bits: int, count: int, wanted: Array, starts: Array, ends: Array, out: Array
+) -> None:
     last = np.full(len(wanted), -1, np.int64)
     end = 0
     for i in range(len(starts)):
@@ -131,14 +134,14 @@ def _member(first: Any, step: Any, bits: int, count: int, wanted: Any, starts: A
                         last[b] = end
                 at += step[end]
             end += 1
-        found = True
+        present = True
         for b in range(len(wanted)):
-            found &= last[b] >= starts[i]
-        out[i] = found
+            present &= last[b] >= starts[i]
+        out[i] = present
 
 
-def member(x: Any, bits: int, count: int, probe: Any, starts: Any, ends: Any) -> Any:
-    """Whether a Bloom filter of each window finds the probe."""
+def member(x: Array, bits: int, count: int, probe: object, starts: Array, ends: Array) -> Array:
+    """Membership of the probe in a Bloom filter of each window."""
     at, step = hash64(probe, 0), hash64(probe, 1) | 1
     wanted = np.array(sorted({((at + i * step) & (2**64 - 1)) % bits for i in range(count)}), np.int64)
     out = np.zeros(len(starts), np.bool_)
