@@ -30,7 +30,7 @@ from pyspark.sql import functions as F
 from rich.table import Table
 
 import slidewise as sw
-from slidewise.pipeline.session import run_stream
+from slidewise.pipeline.spark_session import run_stream
 
 SCHEMA = "k long, ts timestamp, x long"
 EPOCH = 1_700_000_000_000_000

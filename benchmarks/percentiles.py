@@ -136,7 +136,7 @@ def spark_case(rows: int) -> list[tuple[Any, ...]]:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    from slidewise.pipeline.session import start
+    from slidewise.pipeline.spark_session import start
 
     spark = start("local[2]", {"spark.sql.shuffle.partitions": "4"})
     choose = np.random.default_rng(8)

@@ -31,7 +31,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from rich.table import Table
 
 import slidewise as sw
-from slidewise.pipeline.session import run_stream
+from slidewise.pipeline.spark_session import run_stream
 from slidewise.spark.stream.packing import BLOBS, SHARD
 from slidewise.spark.worker.task import task
 

@@ -139,15 +139,15 @@ def _trace(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from slidewise.pipeline.commands import Settings, run_file
+    from slidewise.pipeline.commands import RunSettings, run_file
 
-    return ROWS_LOST if run_file(options.job, Settings.of(options)).warning else 0
+    return ROWS_LOST if run_file(options.job, RunSettings.of(options)).warning else 0
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from slidewise.pipeline.commands import Settings, demo
+    from slidewise.pipeline.commands import RunSettings, demo
 
-    return ROWS_LOST if demo(options.out, options.file, options.events, Settings.of(options)).warning else 0
+    return ROWS_LOST if demo(options.out, options.file, options.events, RunSettings.of(options)).warning else 0
 
 
 def _bench(options: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from sessions import session
 from streams import SETTINGS, Files, started
 
 import slidewise as sw
-from slidewise.pipeline.session import came_too_late
+from slidewise.pipeline.spark_session import came_too_late
 
 JOBS = {
     "rows": sw.Sliding(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slidewise.pipeline.events import TICK, make_signals, make_times, write_events
+from slidewise.pipeline.synthetic_events import TICK, make_signals, make_times, write_events
 
 COUNT = 120_000
 

@@ -15,11 +15,11 @@ import slidewise as sw
 from slidewise.cli import main
 from slidewise.definition_files import _COLUMN as COLUMN_KEYS
 from slidewise.definition_files import _TOP as DEFINITION_KEYS
-from slidewise.pipeline.folders import MARK, RunFolder, leftovers, mark_table, put
 from slidewise.pipeline.job.job import Job, read_job
-from slidewise.pipeline.job.layouts import DEBS2012, LineColumn
-from slidewise.pipeline.job.places import check_free
-from slidewise.pipeline.job.toml import JobError, Written
+from slidewise.pipeline.job.line_layouts import DEBS2012, LineColumn
+from slidewise.pipeline.job.outputs import check_free
+from slidewise.pipeline.job.toml_document import JobError, TomlDocument
+from slidewise.pipeline.marked_folders import MARK, RunFolder, leftovers, mark_table, put
 from slidewise.pipeline.replay import check_replay
 from slidewise.windows import Duration
 
@@ -184,15 +184,15 @@ def test_rows_ahead(folder: Path) -> None:
 
 def test_every_key_is_in_the_docs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, set[str]] = {"[definition.columns], each": set(COLUMN_KEYS)}
-    table = Written.table
+    table = TomlDocument.table
 
-    def recording(self: Written, keys: tuple[str, ...], names: Any = None, needed: bool = False) -> Any:
+    def recording(self: TomlDocument, keys: tuple[str, ...], names: Any = None, needed: bool = False) -> Any:
         if keys and names is not None:
             heading = "[lines.columns], each" if keys[:2] == ("lines", "columns") else f"[{'.'.join(keys)}]"
             known[heading] = set(names)
         return table(self, keys, names, needed)
 
-    monkeypatch.setattr(Written, "table", recording)
+    monkeypatch.setattr(TomlDocument, "table", recording)
     read(folder, GOOD + '[run]\nparallel = "auto"\n')
     text = (EXAMPLES.parent / "docs" / "pipeline.md").read_text()
     rows = re.findall(r"^\| (`\[.*) \| (.*) \|$", text, re.MULTILINE)
@@ -215,7 +215,7 @@ def test_missing_tables(folder: Path) -> None:
 
 def test_lines_are_found_in_any_way_of_writing() -> None:
     text = 'a.b = 1\n"c d" = """\n[e]\nf = 1\n"""\n\n[e]  # a comment\nf = [\n  1,\n]\ng = { h = 2 }\n'
-    written = Written("x", text)
+    written = TomlDocument("x", text)
     places = {("a", "b"): 1, ("c d",): 2, ("e",): 7, ("e", "f"): 8, ("e", "g", "h"): 11, ("e", "none"): 7, (): 1}
     assert {keys: written.line_of(keys) for keys in places} == places
 

@@ -29,16 +29,16 @@ from spark_data import QUIET
 import slidewise as sw
 from slidewise.cli import main
 from slidewise.evaluation.events import make_events, prepare_on, read_events
-from slidewise.pipeline.events import write_events
-from slidewise.pipeline.folders import MARK
 from slidewise.pipeline.job.job import PARTS, Job, read_job
-from slidewise.pipeline.job.layouts import DEBS2012, LineColumn, Lines
-from slidewise.pipeline.job.toml import JobError
-from slidewise.pipeline.remote import claim
+from slidewise.pipeline.job.line_layouts import DEBS2012, LineColumn, LineLayout
+from slidewise.pipeline.job.toml_document import JobError
+from slidewise.pipeline.marked_folders import MARK
+from slidewise.pipeline.remote_sinks import claim
 from slidewise.pipeline.replay import FILES, check_replay, compare, replay
 from slidewise.pipeline.report.page import write_report
 from slidewise.pipeline.rows.cleaning import clean
 from slidewise.pipeline.run import STAGES, run
+from slidewise.pipeline.synthetic_events import write_events
 from slidewise.spark.failures import reason
 from slidewise.windows import Duration
 
@@ -245,7 +245,9 @@ def test_examples(spark: SparkSession, tmp_path: Path, name: str) -> None:
 
 def test_times_and_separators_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("01.03.2024 12:00:00|=|1.5\n01.03.2024 12:00:05|=|NaN\nx|=|1\n|=|\n")
-    lines = Lines("|=|", (2,), (LineColumn("at", 1, "timestamp", "dd.MM.yyyy HH:mm:ss"), LineColumn("x", 2, "double")))
+    lines = LineLayout(
+        "|=|", (2,), (LineColumn("at", 1, "timestamp", "dd.MM.yyyy HH:mm:ss"), LineColumn("x", 2, "double"))
+    )
     job = Job(
         sw.Sliding(on="at", n=sw.count().over("1m")), (str(tmp_path / "log.txt"),), str(tmp_path / "o"), lines=lines
     )

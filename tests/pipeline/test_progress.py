@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from slidewise.pipeline.commands import Settings, run_file
+from slidewise.pipeline.commands import RunSettings, run_file
 from slidewise.pipeline.progress import Stages, tasks_of
 from slidewise.pipeline.run import STAGES, Summary
 
@@ -66,4 +66,4 @@ def test_without_java_the_command_says_what_to_install(tmp_path: Path, monkeypat
     (tmp_path / "data" / "orders.jsonl").write_text("")
     (tmp_path / "job.toml").write_text(text)
     with pytest.raises(Exception, match="Spark needs Java 17 or newer, and found none; install one"):
-        run_file(tmp_path / "job.toml", Settings(), Console(file=io.StringIO()))
+        run_file(tmp_path / "job.toml", RunSettings(), Console(file=io.StringIO()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slidewise.pipeline.session import ATTEMPTS, run_stream
+from slidewise.pipeline.spark_session import ATTEMPTS, run_stream
 
 LATE = "[STREAM_FAILED] Query terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST"
 

@@ -11,7 +11,7 @@ from pipeline.test_job import GOOD
 
 from slidewise.cli import main
 from slidewise.pipeline.job.job import read_job
-from slidewise.pipeline.job.toml import JobError
+from slidewise.pipeline.job.toml_document import JobError
 
 OWN = GOOD.replace('operator = "max"', 'operator = "job_payload:total"')
 MODULE = """

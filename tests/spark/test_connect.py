@@ -42,7 +42,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import slidewise as sw
-from slidewise.pipeline.session import run_stream
+from slidewise.pipeline.spark_session import run_stream
 
 choose = np.random.default_rng(5)
 count = 2_000

@@ -28,7 +28,7 @@ from spark_data import QUIET
 from streams import CHANGELOG, PROVIDER, SETTINGS, Files, answered, run, settings
 
 import slidewise as sw
-from slidewise.pipeline.session import run_stream
+from slidewise.pipeline.spark_session import run_stream
 
 pytestmark = QUIET
 cloudpickle.register_pickle_by_value(features)

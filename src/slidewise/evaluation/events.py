@@ -40,7 +40,7 @@ class Events:
 
 def make_events(count: int, seed: int) -> Events:
     """Made events in the order of their file, less those that come after a newer one."""
-    from slidewise.pipeline.events import make_order, make_signals, make_times
+    from slidewise.pipeline.synthetic_events import make_order, make_signals, make_times
 
     choose = np.random.default_rng(seed)
     times = make_times(count, choose)
@@ -64,7 +64,7 @@ def read_events(path: Path, most: int | None = None) -> Events:
 
 def prepare(path: Path, to: Path) -> int:
     """Parse a file of the challenge with Spark, drop what is out of order, and write Parquet: how many were dropped."""
-    from slidewise.pipeline.session import start
+    from slidewise.pipeline.spark_session import start
 
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
         spark = start("local[*]", {}, Path(folder, "spark.log"))
@@ -78,7 +78,7 @@ def prepare_on(spark: SparkSession, path: Path, to: Path) -> int:
     """The same as `prepare`, on an open Spark session."""
     from slidewise.operators import relative_variation
     from slidewise.pipeline.job.job import ROW, Job
-    from slidewise.pipeline.job.layouts import DEBS2012
+    from slidewise.pipeline.job.line_layouts import DEBS2012
     from slidewise.pipeline.rows.cleaning import clean
     from slidewise.sliding import Sliding
 

@@ -8,31 +8,34 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline.demo import EVENTS, JOB, RESULT, check_folder, write_job
-from slidewise.pipeline.events import write_events
+from slidewise.pipeline.demo_job import EVENTS, JOB, RESULT, check_folder, write_job
 from slidewise.pipeline.job.job import Job, read_job
-from slidewise.pipeline.job.places import check_free, place
+from slidewise.pipeline.job.outputs import check_free, output_path
 from slidewise.pipeline.progress import Stages
 from slidewise.pipeline.replay import check_replay, replay
 from slidewise.pipeline.report.page import rows_of, write_report
 from slidewise.pipeline.run import Summary, run
-from slidewise.pipeline.session import start
+from slidewise.pipeline.spark_session import start
+from slidewise.pipeline.synthetic_events import write_events
 from slidewise.spark.failures import reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 START, REPORT, MAKE, REPLAY = "start Spark", "report", "make events", "replay as a stream"
 BROKEN = 60  # of the demonstration's lines
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a job runs."""
+class RunSettings:
+    """The options of the command line for a run."""
 
     master: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
@@ -42,40 +45,40 @@ class Settings:
     imports: bool = False
 
     @classmethod
-    def of(cls, options: argparse.Namespace) -> Settings:
+    def of(cls, options: argparse.Namespace) -> RunSettings:
         imports = getattr(options, "allow_imports", False)
         return cls(options.master, dict(options.conf), options.overwrite, options.verbose, options.replay, imports)
 
 
-def run_file(path: str | Path, settings: Settings, console: Console | None = None) -> Summary:
+def run_file(path: str | Path, settings: RunSettings, console: Console | None = None) -> Summary:
     """Run the job that a file describes."""
     job = read_job(path, imports=settings.imports)
     check_free(job, settings.overwrite)
-    return _go(job, settings, console or Console(highlight=False), {})
+    return _run_job(job, settings, console or Console(highlight=False), {})
 
 
-def demo(folder: str, file: str | None, events: int, settings: Settings, console: Console | None = None) -> Summary:
+def demo(folder: str, file: str | None, events: int, settings: RunSettings, console: Console | None = None) -> Summary:
     """Make events, or take a file of them; write the job into the folder, and run it there."""
     console = console or Console(highlight=False)
-    place_of_all = Path(folder)
-    source = place_of_all / EVENTS if file is None else Path(file)
+    parent = Path(folder)
+    source = parent / EVENTS if file is None else Path(file)
     if file is not None and not source.is_file():
         raise SlidewiseError(f"there is no file {source}; leave it out, and events are made")
-    check_folder(place_of_all, [RESULT, JOB, *([EVENTS] if file is None else [])], settings.overwrite)
-    place_of_all.mkdir(parents=True, exist_ok=True)
-    job = write_job(place_of_all, source.name if file is None else str(source.resolve()))  # first: it says whose all is
+    check_folder(parent, [RESULT, JOB, *([EVENTS] if file is None else [])], settings.overwrite)
+    parent.mkdir(parents=True, exist_ok=True)
+    job = write_job(parent, source.name if file is None else str(source.resolve()))  # first: it says whose all is
     seconds: dict[str, float] = {}
     if file is None:
         begins = perf_counter()
         with Stages(console)(MAKE):
             write_events(source, events, malformed=min(BROKEN, events // 1_000))
         seconds[MAKE] = perf_counter() - begins
-    summary = _go(read_job(job), settings, console, seconds)
+    summary = _run_job(read_job(job), settings, console, seconds)
     console.print(f"the job        {job}")
     return summary
 
 
-def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float]) -> Summary:
+def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[str, float]) -> Summary:
     if settings.replay:
         check_replay(job)
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
@@ -107,7 +110,7 @@ def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float
         except Exception as error:
             if settings.verbose:
                 raise
-            raise SlidewiseError(_told(error, spark, log)) from error
+            raise SlidewiseError(_failure(error, spark, log)) from error
         finally:
             if spark is not None:
                 spark.stop()
@@ -115,13 +118,13 @@ def _go(job: Job, settings: Settings, console: Console, seconds: dict[str, float
     return summary
 
 
-def _told(error: Exception, spark: Any, log: Path | None) -> str:
-    """Why a job failed; where Spark did not even start, what its log ends with."""
-    said = reason(error)
+def _failure(error: Exception, spark: SparkSession | None, log: Path | None) -> str:
+    """The message of a job that failed; where Spark did not start, with the end of its log."""
+    message = reason(error)
     if spark is None and log is not None and log.exists():
         last = log.read_text(errors="replace").strip().splitlines()[-3:]
-        said = "\n  ".join([f"Spark did not start: {said}", *last])
-    return f"{said}\n(--verbose shows the whole error, and Spark's log)"
+        message = "\n  ".join([f"Spark did not start: {message}", *last])
+    return f"{message}\n(--verbose shows the whole error, and Spark's log)"
 
 
 def _show(console: Console, job: Job, summary: Summary) -> None:
@@ -141,13 +144,13 @@ def _show(console: Console, job: Job, summary: Summary) -> None:
     console.print(f"{summary.rows_per_second:,.0f} rows/s from the first byte read to the last row written\n")
     if summary.replayed:
         console.print(f"as a stream: {summary.replayed}\n", soft_wrap=True)
-    console.print(f"rows           {place(job, 'rows')}", soft_wrap=True)
+    console.print(f"rows           {output_path(job, 'rows')}", soft_wrap=True)
     if summary.rejected:
-        console.print(f"rejected       {place(job, 'rejected')}", soft_wrap=True)
+        console.print(f"rejected       {output_path(job, 'rejected')}", soft_wrap=True)
     if summary.out_of_order and not summary.repaired:
-        console.print(f"out of order   {place(job, 'out_of_order')}", soft_wrap=True)
+        console.print(f"out of order   {output_path(job, 'out_of_order')}", soft_wrap=True)
     if summary.ahead:
-        console.print(f"ahead          {place(job, 'ahead')}", soft_wrap=True)
+        console.print(f"ahead          {output_path(job, 'ahead')}", soft_wrap=True)
     for folder in summary.leftovers:
         console.print(f"left over      {folder}: of a run that was stopped; --overwrite removes it", soft_wrap=True)
     if job.report is not None:

@@ -1,14 +1,18 @@
-"""A job's stages in the terminal: a bar over Spark's tasks while a stage runs, and its time when it is done."""
+"""Progress of a job's stages in the terminal: a bar over Spark's tasks while a stage runs, and its time in the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.status import StatusTracker
 
 POLL = 0.25
 
@@ -18,7 +22,7 @@ class Stages:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.spark: Any = None
+        self.spark: SparkSession | None = None
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -45,6 +49,8 @@ class Stages:
 
     def _follow(self, progress: Progress, task: TaskID, stop: Event) -> None:
         """The tasks of the jobs that run, from Spark's status tracker; only a session with a context has one."""
+        if self.spark is None:
+            return
         try:
             tracker = self.spark.sparkContext.statusTracker()
         except Exception:
@@ -58,8 +64,8 @@ class Stages:
                 progress.update(task, completed=done, total=total)
 
 
-def tasks_of(tracker: Any) -> tuple[int, int]:
-    """How many tasks of the stages that run are done, and how many there are."""
+def tasks_of(tracker: StatusTracker) -> tuple[int, int]:
+    """The number of tasks of running stages that are done, and of all."""
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    found = [stage for stage in stages if stage is not None]
-    return sum(stage.numCompletedTasks for stage in found), sum(stage.numTasks for stage in found)
+    known = [stage for stage in stages if stage is not None]
+    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)

@@ -1,4 +1,4 @@
-"""A job's rows once more, as a stream: do both ways to run the definition give the same answers?"""
+"""Replay a job's rows as a stream, and compare its answers with those of the batch job."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline.folders import RunFolder
 from slidewise.pipeline.job.job import ROW, Job
-from slidewise.pipeline.job.places import place
+from slidewise.pipeline.job.outputs import output_path
+from slidewise.pipeline.marked_folders import RunFolder
 from slidewise.pipeline.run import in_one_order
-from slidewise.pipeline.session import run_stream
+from slidewise.pipeline.spark_session import run_stream
 from slidewise.spark.batch.time_slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 FILES = (2, 16)  # at least and at most, of so many rows:
 ROWS = 50_000
@@ -33,7 +37,7 @@ _HEARTBEAT = -1  # the number of the row that moves the watermark past all other
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of it: rows and aggregates compared, the micro-batches it took, and the seconds of the query alone."""
+    """The result of a replay: rows and aggregates compared, the micro-batches it took, and the seconds of the query alone."""
 
     rows: int
     columns: int
@@ -64,10 +68,10 @@ def check_replay(job: Job, kind: str | None = None) -> None:
         raise SlidewiseError(f"the job cannot be replayed as a stream: {why}; run it without --replay")
 
 
-def replay(job: Job, spark: Any) -> Replay:
+def replay(job: Job, spark: SparkSession) -> Replay:
     """Stream the rows that a job has written through its definition, and compare the answers row by row."""
     check_replay(job)
-    rows = spark.read.format(job.sink_format).options(**job.sink_options).load(place(job, "rows"))
+    rows = spark.read.format(job.sink_format).options(**job.sink_options).load(output_path(job, "rows"))
     check_replay(job, rows.schema[job.definition.on].dataType.simpleString())
     count = rows.count()
     if not count:
@@ -90,8 +94,8 @@ def replay(job: Job, spark: Any) -> Replay:
     return Replay(count, len(answers), batches, took)
 
 
-def _write_events(job: Job, events: Any, files: int, folder: Path) -> None:
-    """The rows in files that come one after the other; each row comes late by its own part of the delay."""
+def _write_events(job: Job, events: DataFrame, files: int, folder: Path) -> None:
+    """Write the rows into files that arrive one after the other; each row is late by its own part of the delay."""
     from pyspark.sql import functions as F
 
     on = F.col(quoted(job.definition.on))
@@ -107,8 +111,8 @@ def _write_events(job: Job, events: Any, files: int, folder: Path) -> None:
         os.utime(path, (10**9 + number, 10**9 + number))
 
 
-def _stream(job: Job, spark: Any, schema: Any, folder: Path) -> int:
-    """Run the definition over the files, and say how many micro-batches had rows."""
+def _stream(job: Job, spark: SparkSession, schema: StructType, folder: Path) -> int:
+    """Run the definition over the files; the number of micro-batches with rows."""
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     answered = stream.withWatermark(str(job.definition.on), f"{DELAY} seconds").transform(in_one_order(job.definition))
     writer = (
@@ -121,14 +125,14 @@ def _stream(job: Job, spark: Any, schema: Any, folder: Path) -> int:
     return sum(1 for progress in query.recentProgress if progress.numInputRows)
 
 
-def compare(rows: Any, written: int, found: Any, answers: list[str], folder: Path) -> None:
-    """Nothing where all rows are in both, with the same answers; or an error."""
+def compare(rows: DataFrame, written: int, streamed: DataFrame, answers: list[str], folder: Path) -> None:
+    """Raise an error unless all rows are in both, with the same answers."""
     from pyspark.sql import functions as F
 
-    def of(side: str, name: str) -> Any:
+    def of(side: str, name: str) -> Column:
         return F.col(f"{side}.{quoted(name)}")
 
-    both = rows.alias("a").join(found.alias("b"), of("a", ROW) == of("b", ROW), "full_outer")
+    both = rows.alias("a").join(streamed.alias("b"), of("a", ROW) == of("b", ROW), "full_outer")
     missing, differs = of("b", ROW).isNull(), F.lit(False)
     for name in answers:
         differs = differs | ~of("a", name).eqNullSafe(of("b", name))
@@ -137,19 +141,20 @@ def compare(rows: Any, written: int, found: Any, answers: list[str], folder: Pat
         F.count_if(~missing & differs).alias("other"),
         F.min(F.when(missing | differs, F.coalesce(of("a", ROW), of("b", ROW)))).alias("first"),
     ).first()
-    streamed = found.count()
-    if counts.missing or counts.other or streamed != written:
+    count = streamed.count()
+    if counts.missing or counts.other or count != written:
         raise SlidewiseError(
-            f"the stream and the batch job do not agree: the job has {written:,} rows and the stream {streamed:,}; "
+            f"the stream and the batch job do not agree: the job has {written:,} rows and the stream {count:,}; "
             f"{counts.missing:,} are missing there, and {counts.other:,} have other answers (the first is row "
             f"{counts.first}). What was streamed is in {folder}; please report it"
         )
 
 
 @contextmanager
-def _settings(spark: Any, given: dict[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name, None) for name in given}
-    for name, value in given.items():
+def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Set these settings, and set them back in the end."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         yield

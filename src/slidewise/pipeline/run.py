@@ -9,23 +9,27 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline.folders import RunFolder, leftovers, mark_table, put
 from slidewise.pipeline.job.job import PARTS, ROW, Job
-from slidewise.pipeline.job.places import check_free, place
-from slidewise.pipeline.remote import claim
+from slidewise.pipeline.job.outputs import check_free, output_path
+from slidewise.pipeline.marked_folders import RunFolder, leftovers, mark_table, put
+from slidewise.pipeline.remote_sinks import claim
 from slidewise.pipeline.rows.cleaning import Cleaned, clean
-from slidewise.pipeline.rows.losses import check_some, warning_of
+from slidewise.pipeline.rows.lost_rows import check_some, warning_of
 from slidewise.sliding import Sliding
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 Watch = Callable[[str], AbstractContextManager[Any]]
 
 
 @dataclass
 class Summary:
-    """What a job did: rows in, what became of them, rows out, and the seconds that each stage took."""
+    """The counts of a run: rows in, rows dropped and why, rows out, and the seconds of each stage."""
 
     rows_in: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
@@ -37,7 +41,7 @@ class Summary:
     ahead: int = 0
     warning: str = ""  # of rows that were lost, where they are more than the job accepts
     leftovers: list[str] = field(default_factory=list)  # folders that runs which were killed have left
-    schema: Any = field(default=None, repr=False)  # of the rows that were written
+    schema: StructType | None = field(default=None, repr=False)  # of the rows that were written
 
     @property
     def dropped(self) -> int:
@@ -61,7 +65,7 @@ _TEXTS = ("csv", "json", "xml")
 
 def run(
     job: Job,
-    spark: Any,
+    spark: SparkSession,
     overwrite: bool = False,
     watch: Watch | None = None,
     check: Callable[[str], None] | None = None,
@@ -72,49 +76,49 @@ def run(
     """
     check_free(job, overwrite)
     watch = watch or (lambda _stage: nullcontext())
-    done = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
+    summary = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
         begins = perf_counter()
         with watch(name):
             yield
-        done.seconds[name] = perf_counter() - begins
+        summary.seconds[name] = perf_counter() - begins
 
     with stage(READ):
         cleaned = clean(spark, job, check)
     try:
-        done.rows_in, done.rejected, done.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
-        done.ahead = cleaned.ahead_count
+        summary.rows_in, summary.rejected, summary.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
+        summary.ahead = cleaned.ahead_count
         check_some(job, cleaned)
-        done.warning = warning_of(job, cleaned, done.lost)
-        with _unfinished(job, spark, overwrite) as there:
+        summary.warning = warning_of(job, cleaned, summary.lost)
+        with _unfinished(job, spark, overwrite) as unfinished:
             with stage(COMPUTE):
                 answers = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
-                done.schema = answers.schema
-                _write(there, answers, "rows", overwrite)
+                summary.schema = answers.schema
+                _write(unfinished, answers, "rows", overwrite)
             with stage(SIDE):
-                _write_side_tables(there, cleaned, overwrite)
-                done.rows_out = read_rows(spark, there, done.schema).count()
-            _check_counts(done)
+                _write_side_tables(unfinished, cleaned, overwrite)
+                summary.rows_out = read_rows(spark, unfinished, summary.schema).count()
+            _check_counts(summary)
     finally:
         cleaned.release()
-    return done
+    return summary
 
 
-def _check_counts(done: Summary) -> None:
-    if done.rows_in != done.rows_out + done.dropped:
+def _check_counts(summary: Summary) -> None:
+    if summary.rows_in != summary.rows_out + summary.dropped:
         raise SlidewiseError(
-            f"{done.rows_in} rows went in, {done.rows_out} came out and {done.dropped} were dropped: the numbers do "
-            "not add up; did the source change while the job ran?"
+            f"{summary.rows_in} rows went in, {summary.rows_out} came out and {summary.dropped} were dropped: the "
+            "numbers do not add up; did the source change while the job ran?"
         )
 
 
 @contextmanager
-def _unfinished(job: Job, spark: Any, overwrite: bool) -> Iterator[Job]:
-    """The job with a sink within its own, whose tables take the place of older ones once all are there.
+def _unfinished(job: Job, spark: SparkSession, overwrite: bool) -> Iterator[Job]:
+    """The job with a sink within its own, whose tables take the place of older ones once all are written.
 
-    A job that fails, or is stopped, leaves what was there. Only a local folder can be moved so.
+    A job that fails, or is stopped, leaves what was there before. Only a local folder can be moved so.
     """
     if "://" in job.sink:
         claim(spark, job.sink, PARTS, overwrite)
@@ -123,21 +127,21 @@ def _unfinished(job: Job, spark: Any, overwrite: bool) -> Iterator[Job]:
     with RunFolder(Path(job.sink), "unfinished") as folder:
         yield replace(job, sink=str(folder.path))
         check_free(job, overwrite)  # once more: what was free in the beginning may not be now
-        put(folder.path, {part: Path(place(job, part)) for part in PARTS})
+        put(folder.path, {part: Path(output_path(job, part)) for part in PARTS})
 
 
 def _remove_leftovers(job: Job, overwrite: bool) -> list[str]:
-    """Name what runs that were killed have left in the sink's folder; with `overwrite`, remove it."""
+    """The folders that killed runs have left in the sink's folder; with `overwrite`, those that cannot be removed."""
     if "://" in job.sink:
         return []
-    found = leftovers(Path(job.sink))
-    for folder in found if overwrite else ():
+    folders = leftovers(Path(job.sink))
+    for folder in folders if overwrite else ():
         shutil.rmtree(folder, ignore_errors=True)
-    return [str(folder) for folder in found if folder.exists()]
+    return [str(folder) for folder in folders if folder.exists()]
 
 
 def in_one_order(definition: Sliding) -> Sliding:
-    """The definition, with rows that are equal in all that it orders by in the order of the source.
+    """The definition with the number of a row as the last of its ties, so that the order of rows is total.
 
     Such rows may exchange their answers; this way they never do, and a job gives the same files each time.
     """
@@ -153,31 +157,31 @@ def _write_side_tables(job: Job, cleaned: Cleaned, overwrite: bool) -> None:
         _write(job, cleaned.ahead, "ahead", overwrite)
 
 
-def read_rows(spark: Any, job: Job, schema: Any) -> Any:
-    """The rows that a job has written; files of text do not keep the types of columns, which the schema tells."""
+def read_rows(spark: SparkSession, job: Job, schema: StructType) -> DataFrame:
+    """The rows that a job has written; files of text do not store the types of columns, which the schema has."""
     reader = spark.read.format(job.sink_format).options(**job.sink_options)
     if job.sink_format in _TEXTS:
         reader = reader.schema(schema)
     if job.sink_format == "csv":
         reader = reader.option("multiLine", True)  # a value may hold the end of a line, between quotes
-    return reader.load(place(job, "rows"))
+    return reader.load(output_path(job, "rows"))
 
 
-def _write(job: Job, df: Any, part: str, overwrite: bool) -> None:
+def _write(job: Job, df: DataFrame, part: str, overwrite: bool) -> None:
     writer = df.write.mode("overwrite" if overwrite else "errorifexists").format(job.sink_format)
-    writer.options(**job.sink_options).save(place(job, part))
+    writer.options(**job.sink_options).save(output_path(job, part))
     if "://" not in job.sink:
-        _name_plainly(Path(place(job, part)))
-        mark_table(Path(place(job, part)))
+        _name_plainly(Path(output_path(job, part)))
+        mark_table(Path(output_path(job, part)))
 
 
 _NAME = re.compile(r"^(part-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:[-.]c000)?(.*)$")
 
 
 def _name_plainly(folder: Path) -> None:
-    """Local files get names without the run's own random part: the same job gives the same files."""
+    """Rename local files without the run's random part, so that the same job gives the same files."""
     for file in list(folder.rglob("part-*")):
-        found = _NAME.match(file.name)
-        if found:
+        match = _NAME.match(file.name)
+        if match:
             file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-            file.replace(file.with_name(found[1] + found[2]))
+            file.replace(file.with_name(match[1] + match[2]))

@@ -12,7 +12,7 @@ from slidewise.kernels.compiler.jit import cached_jit, jit
 
 @cached_jit
 def row_bounds(offsets: Array, n: int, left: bool, starts: Array, ends: Array) -> None:
-    """Bounds of the last n rows of a key, the row itself included unless `left`; key k has the rows offsets[k:k + 2]."""
+    """Bounds of the last n rows of a key, without the row itself if `left`; key k has the rows offsets[k:k + 2]."""
     for k in range(len(offsets) - 1):
         first = offsets[k]
         for i in range(first, offsets[k + 1]):

@@ -1,1 +1,5 @@
-"""A job file: parsing, checks, what it may ask for, and where it writes."""
+"""Job files: parsing, validation, permissions, and output paths."""
+
+from slidewise.pipeline.job.job import Job, read_job
+
+__all__ = ["Job", "read_job"]

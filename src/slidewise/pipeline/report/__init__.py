@@ -1,1 +1,1 @@
-"""A job's report: points, panels, picture and page."""
+"""The report of a job: points, panels, picture and page."""

@@ -1,19 +1,23 @@
-"""A report of a job: one HTML file that needs nothing else, and its picture as PNG."""
+"""The report of a job: one self-contained HTML page, and its picture as PNG."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from datetime import datetime
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.folders import whole_file
 from slidewise.pipeline.job.job import Job
-from slidewise.pipeline.job.places import PAGE, PICTURE, TITLE
+from slidewise.pipeline.job.outputs import PAGE, PICTURE, TITLE
 from slidewise.pipeline.report.panels import RULE
 from slidewise.pipeline.report.picture import draw, window_of
 from slidewise.pipeline.report.points import Points, points_of
 from slidewise.pipeline.run import Summary, read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
@@ -27,7 +31,7 @@ p.warning { border-left: 4px solid #d64545; padding: .4em 1em; background: #fdf2
 """
 
 
-def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
+def write_report(spark: SparkSession, job: Job, summary: Summary) -> tuple[Path, Path]:
     """Write `report.html` and `report.png` into the report's folder."""
     assert job.report is not None
     folder = Path(job.report)
@@ -43,7 +47,7 @@ def write_report(spark: Any, job: Job, summary: Summary) -> tuple[Path, Path]:
 
 
 def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
-    """The page."""
+    """The HTML of the page."""
     source = ", ".join(job.paths)
     span = " to ".join(map(_shown, points.span)) or "no rows"
     parts = [
@@ -72,8 +76,8 @@ def rows_of(summary: Summary) -> list[tuple[str, str]]:
     """The counts: what went in, what was dropped and why, what came out."""
     rows = [("in", f"{summary.rows_in:,}")]
     rows += [(f"rejected: {reason}", f"{count:,}") for reason, count in summary.rejected.items()]
-    said = "out of order, put in order" if summary.repaired else "out of order, dropped"
-    rows.append((said, f"{summary.out_of_order:,}"))
+    label = "out of order, put in order" if summary.repaired else "out of order, dropped"
+    rows.append((label, f"{summary.out_of_order:,}"))
     if summary.ahead:
         rows.append(("too far ahead, put aside", f"{summary.ahead:,}"))
     return [*rows, ("out", f"{summary.rows_out:,}")]
@@ -86,14 +90,14 @@ def _excess(job: Job, points: Points, summary: Summary) -> list[str]:
     if not points.excesses:
         return [head, "<p>Nowhere.</p>"]
     rows = []
-    for one in points.excesses:
-        share = f"{one.rows / summary.rows_out:.2%}"
-        rows.append((one.column, f"{one.rows:,}", share, one.first, one.last, f"{one.highest:.3f}", one.when))
+    for excess in points.excesses:
+        share, highest = f"{excess.rows / summary.rows_out:.2%}", f"{excess.highest:.3f}"
+        rows.append((excess.column, f"{excess.rows:,}", share, excess.first, excess.last, highest, excess.when))
     return [head, _table(("column", "#rows", "#share", "first", "last", "#highest", "when"), rows)]
 
 
 def notes_of(points: Points) -> list[str]:
-    """What the picture shows, and what it does not."""
+    """Notes on what the picture shows, and what it does not."""
     notes = [" ".join(filter(None, [RULE, points.chosen.note]))]
     if points.outside:
         between = " and ".join(map(_shown, points.shown))
@@ -108,19 +112,20 @@ def _columns(job: Job) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The table of aggregates: its heading and its rows, without columns that would be empty."""
     head = ("column", "operator", "of", "where", "window", "closed", "at least", "grain")
     rows = []
-    for name, one in job.definition.columns.items():
-        window = one.window
+    for name, aggregate in job.definition.columns.items():
+        op, window = aggregate.operator, aggregate.window
         assert window is not None
-        given = ", ".join(f"{parameter}={value}" for parameter, value in one.operator.parameters.items())
-        operator = f"{one.operator.name}({given})" if given else one.operator.name
+        parameters = ", ".join(f"{parameter}={value}" for parameter, value in op.parameters.items())
+        operator = f"{op.name}({parameters})" if parameters else op.name
+        of, where = ", ".join(aggregate.columns), aggregate.condition or ""
         more = ["" if value is None else str(value) for value in (window.at_least, window.grain)]
-        rows.append((name, operator, ", ".join(one.columns), one.condition or "", window_of(one), window.closed, *more))
-    kept = [at for at in range(len(head)) if at < 3 or any(row[at] for row in rows)]
-    return tuple(head[at] for at in kept), [tuple(row[at] for at in kept) for row in rows]
+        rows.append((name, operator, of, where, window_of(aggregate), window.closed, *more))
+    filled = [at for at in range(len(head)) if at < 3 or any(row[at] for row in rows)]
+    return tuple(head[at] for at in filled), [tuple(row[at] for at in filled) for row in rows]
 
 
 def _table(head: tuple[str, ...], rows: list[Any]) -> str:
-    """A table; a heading that begins with # is one of numbers."""
+    """An HTML table; a heading that begins with # is one of numbers."""
     numbers = [name.startswith("#") for name in head]
     marks = [' class="n"' if number else "" for number in numbers]
     cells = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(head, marks, strict=True))
@@ -131,6 +136,6 @@ def _table(head: tuple[str, ...], rows: list[Any]) -> str:
     return "\n".join([*lines, "</table>"])
 
 
-def _shown(time: Any) -> str:
+def _shown(time: datetime | float) -> str:
     """A time to the second, which is as fine as a report needs."""
-    return time.isoformat(sep=" ", timespec="seconds") if hasattr(time, "hour") else str(time)
+    return time.isoformat(sep=" ", timespec="seconds") if isinstance(time, datetime) else str(time)

@@ -1,4 +1,4 @@
-"""Which aggregates a report draws, and in which panels: a few small ones, chosen by a rule that the report states."""
+"""The panels of a report: which aggregates are drawn together, chosen by a rule that the report states."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Panel:
 
     @property
     def is_change(self) -> bool:
-        return all(one.operator.traits.plot.change for one in self.columns.values())
+        return all(aggregate.operator.traits.plot.change for aggregate in self.columns.values())
 
 
 @dataclass(frozen=True)
-class Chosen:
+class PanelChoice:
     """The panels of a picture, and what is left out: why, by the aggregate's name."""
 
     panels: tuple[Panel, ...]
@@ -42,25 +42,26 @@ class Chosen:
         whys: dict[str, list[str]] = {}
         for name, why in self.left_out.items():
             whys.setdefault(why, []).append(name)
-        said = "; ".join(f"{', '.join(names)} ({why})" for why, names in whys.items())
-        return f"Not drawn: {said}." if said else ""
+        text = "; ".join(f"{', '.join(names)} ({why})" for why, names in whys.items())
+        return f"Not drawn: {text}." if text else ""
 
 
-def choose_panels(job: Job, kinds: Mapping[str, str]) -> Chosen:
+def choose_panels(job: Job, kinds: Mapping[str, str]) -> PanelChoice:
     """The panels of a job's result, whose columns have these types of Spark's."""
     left_out: dict[str, str] = {}
     groups: dict[tuple[object, ...], dict[str, Aggregate]] = {}
-    for name, one in job.definition.columns.items():
+    for name, aggregate in job.definition.columns.items():
         if not is_number(kinds.get(name, "")):
             left_out[name] = "no number"
             continue
-        level = one.operator.traits.plot.level and len(one.columns) == 1 and is_number(kinds.get(one.columns[0], ""))
-        groups.setdefault((level or one.operator.name, one.columns, one.condition), {})[name] = one
-    panels = [_panel(columns) for columns in groups.values()]
+        operator, columns = aggregate.operator, aggregate.columns
+        level = operator.traits.plot.level and len(columns) == 1 and is_number(kinds.get(columns[0], ""))
+        groups.setdefault((level or operator.name, columns, aggregate.condition), {})[name] = aggregate
+    panels = [_panel(members) for members in groups.values()]
     panels.sort(key=lambda panel: not _reads(panel, job.signals))  # the rest stays in the order of the definition
     for panel in panels[MOST:]:
         left_out |= dict.fromkeys(panel.columns, f"beyond the first {MOST} panels")
-    return Chosen(tuple(panels[:MOST]), left_out)
+    return PanelChoice(tuple(panels[:MOST]), left_out)
 
 
 def is_number(kind: str) -> bool:
@@ -68,13 +69,13 @@ def is_number(kind: str) -> bool:
 
 
 def _reads(panel: Panel, signals: tuple[str, ...]) -> bool:
-    return any(column in signals for one in panel.columns.values() for column in one.columns)
+    return any(column in signals for aggregate in panel.columns.values() for column in aggregate.columns)
 
 
 def _panel(columns: dict[str, Aggregate]) -> Panel:
-    one = next(iter(columns.values()))
-    operators = ", ".join(dict.fromkeys(each.operator.name for each in columns.values()))
-    of = ", ".join(one.columns) or "rows"
-    level = one.operator.traits.plot.level and len(one.columns) == 1
-    where = "" if one.condition is None else f" where {one.condition}"
-    return Panel(f"{of}: {operators}{where}", one.columns[0] if level else None, columns)
+    first = next(iter(columns.values()))
+    operators = ", ".join(dict.fromkeys(aggregate.operator.name for aggregate in columns.values()))
+    of = ", ".join(first.columns) or "rows"
+    level = first.operator.traits.plot.level and len(first.columns) == 1
+    where = "" if first.condition is None else f" where {first.condition}"
+    return Panel(f"{of}: {operators}{where}", first.columns[0] if level else None, columns)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from io import BytesIO
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.operators import CATALOGUE
+from slidewise.operators.aggregate import Aggregate
 from slidewise.pipeline.job.job import Job
 from slidewise.pipeline.report.panels import Panel
 from slidewise.pipeline.report.points import POINTS, Points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLOURS = ("#2a6fbb", "#d9822b", "#2f8f5b", "#a23b72", "#6b6b6b", "#17a2a8", "#8a6d3b", "#5b4bb5")
 BAND = "#c9ced6"
@@ -69,18 +74,21 @@ def in_grid(panels: list[Panel]) -> list[list[Panel | None]]:
 
 def _windows(points: Points) -> list[str]:
     """The windows that are drawn, in the order that they are written."""
-    return list(dict.fromkeys(window_of(one) for panel in points.chosen.panels for one in panel.columns.values()))
+    return list(
+        dict.fromkeys(window_of(aggregate) for panel in points.chosen.panels for aggregate in panel.columns.values())
+    )
 
 
-def window_of(aggregate: Any) -> str:
+def window_of(aggregate: Aggregate) -> str:
     """A window in words: 10s, 100 rows, everything so far."""
     window = aggregate.window
+    assert window is not None
     if window.rows is not None:
         return f"{window.rows} rows"
     return "everything so far" if window.last is None else str(window.last)
 
 
-def _draw(axis: Any, job: Job, points: Points, panel: Panel, windows: dict[str, str]) -> None:
+def _draw(axis: Axes, job: Job, points: Points, panel: Panel, windows: dict[str, str]) -> None:
     if panel.signal is not None and f"{panel.signal} low" in points.columns:
         times, low = broken(points, f"{panel.signal} low")
         axis.fill_between(times, low, broken(points, f"{panel.signal} high")[1], color=BAND, linewidth=0.8, step="mid")
@@ -92,8 +100,8 @@ def _draw(axis: Any, job: Job, points: Points, panel: Panel, windows: dict[str, 
         mark = "." if len(times) <= FEW else ""
         axis.plot(times, values, style, marker=mark, color=colour, linewidth=1.1 if style == "-" else 0.9, alpha=0.9)
     if panel.is_change and job.threshold is not None:
-        found = [points.columns[name] for name in panel.columns if name in points.columns]
-        highest = [max((value for value in at if value is not None), default=0.0) for at in zip(*found, strict=True)]
+        columns = [points.columns[name] for name in panel.columns if name in points.columns]
+        highest = [max((value for value in at if value is not None), default=0.0) for at in zip(*columns, strict=True)]
         above = [value > job.threshold for value in highest]
         upright = axis.get_xaxis_transform()
         axis.fill_between(points.times, 0, 1, where=above, transform=upright, color="#d64545", alpha=0.13, linewidth=0)
@@ -104,21 +112,21 @@ def _draw(axis: Any, job: Job, points: Points, panel: Panel, windows: dict[str, 
 def broken(points: Points, name: str) -> tuple[list[Any], list[float]]:
     """A column's points, with a gap in its line where no row comes for 1/30 of the time, and for long as rows go."""
     values = points.columns[name]
-    there = [at for at, value in enumerate(values) if value is not None]
-    steps = sorted(after - at for at, after in pairwise(there))
+    filled = [at for at, value in enumerate(values) if value is not None]
+    steps = sorted(after - at for at, after in pairwise(filled))
     longest = max(POINTS // 30, 5 * steps[len(steps) // 2]) if steps else 0
     times: list[Any] = []
-    found: list[float] = []
-    for number, at in enumerate(there):
-        if number and at - there[number - 1] > longest:
+    drawn: list[float] = []
+    for number, at in enumerate(filled):
+        if number and at - filled[number - 1] > longest:
             times.append(points.times[at - 1])
-            found.append(float("nan"))
+            drawn.append(float("nan"))
         times.append(points.times[at])
-        found.append(float(values[at]))  # type: ignore[arg-type]
-    return times, found
+        drawn.append(float(values[at]))  # type: ignore[arg-type]
+    return times, drawn
 
 
-def _legend(figure: Any, windows: dict[str, str], job: Job, points: Points) -> None:
+def _legend(figure: Figure, windows: dict[str, str], job: Job, points: Points) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -127,7 +135,7 @@ def _legend(figure: Any, windows: dict[str, str], job: Job, points: Points) -> N
     if any(panel.signal is not None for panel in panels):
         entries.append(Patch(color=BAND, label="the column itself, lowest to highest"))
     entries += [Line2D([], [], color=colour, label=f"over {window}") for window, colour in windows.items()]
-    used = {one.operator.name for panel in panels for one in panel.columns.values()}
+    used = {aggregate.operator.name for panel in panels for aggregate in panel.columns.values()}
     lines: dict[str, list[str]] = {}
     for operator in CATALOGUE:
         if operator.name in used and operator.traits.plot.line != "-":

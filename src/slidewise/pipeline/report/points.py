@@ -1,4 +1,4 @@
-"""What a report shows of a job's result: a few hundred points of each column over time, and where it swings too much.
+"""The points of a report: each column of a job's result reduced to a few hundred buckets of time, and its excesses.
 
 Spark reduces the rows; a report of a billion rows is as small as one of a thousand.
 """
@@ -6,11 +6,14 @@ Spark reduces the rows; a report of a billion rows is as small as one of a thous
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.job.job import Job
-from slidewise.pipeline.report.panels import Chosen, choose_panels
+from slidewise.pipeline.report.panels import PanelChoice, choose_panels
 from slidewise.spark.batch.time_slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 POINTS = 900
 # Rows beyond these shares that take up more than half of the time's span are not drawn.
@@ -19,7 +22,7 @@ ENDS = (0.005, 0.995)
 
 @dataclass
 class Excess:
-    """Where a column was above the threshold."""
+    """The rows of a column that are above the threshold: how many, the first and the last, and the highest."""
 
     column: str
     rows: int
@@ -37,7 +40,7 @@ class Points:
     is how many rows lie beyond.
     """
 
-    chosen: Chosen
+    chosen: PanelChoice
     times: list[Any] = field(default_factory=list)
     span: tuple[Any, ...] = ()
     shown: tuple[Any, ...] = ()
@@ -47,11 +50,11 @@ class Points:
     excesses: list[Excess] = field(default_factory=list)
 
 
-def points_of(df: Any, job: Job) -> Points:
+def points_of(df: DataFrame, job: Job) -> Points:
     """The points of a job's result."""
     from pyspark.sql import functions as F
 
-    kinds = {one.name: one.dataType.simpleString() for one in df.schema.fields}
+    kinds = {column.name: column.dataType.simpleString() for column in df.schema.fields}
     points = Points(choose_panels(job, kinds), excesses=_excesses(df, job))
     if job.definition.by:
         df, points.key = _busiest(df, job)
@@ -76,14 +79,14 @@ def points_of(df: Any, job: Job) -> Points:
                 f"{panel.signal} low": F.min(quoted(panel.signal)),
                 f"{panel.signal} high": F.max(quoted(panel.signal)),
             }
-        for name, one in panel.columns.items():
-            wanted[name] = reduced[one.operator.traits.plot.reduced](quoted(name))
+        for name, aggregate in panel.columns.items():
+            wanted[name] = reduced[aggregate.operator.traits.plot.reduced](quoted(name))
     inside = (number >= low) & (number <= high)
     values = [value.cast("double").alias(name) for name, value in wanted.items()]
-    found = df.filter(inside).groupBy(bucket.alias("_bucket")).agg(F.count("*").alias("_rows"), *values).collect()
+    buckets = df.filter(inside).groupBy(bucket.alias("_bucket")).agg(F.count("*").alias("_rows"), *values).collect()
     if (low, high) != (begin, end):
-        points.outside = df.count() - sum(row["_rows"] for row in found)
-    rows = {row["_bucket"]: row for row in found}
+        points.outside = df.count() - sum(row["_rows"] for row in buckets)
+    rows = {row["_bucket"]: row for row in buckets}
     for at in range(POINTS):
         points.times.append(shown(low + (at + 0.5) * width))
         for name in wanted:
@@ -109,7 +112,7 @@ def _as_time(seconds: float) -> Any:
     return datetime(1970, 1, 1) + timedelta(seconds=seconds)
 
 
-def _busiest(df: Any, job: Job) -> tuple[Any, str]:
+def _busiest(df: DataFrame, job: Job) -> tuple[DataFrame, str]:
     """The rows of the key that has most of them, and what it is called."""
     from pyspark.sql import functions as F
 
@@ -120,7 +123,7 @@ def _busiest(df: Any, job: Job) -> tuple[Any, str]:
     return df, ", ".join(f"{name} = {top[name]}" for name in job.definition.by) if top else ""
 
 
-def _excesses(df: Any, job: Job) -> list[Excess]:
+def _excesses(df: DataFrame, job: Job) -> list[Excess]:
     """Where relative variation is above the threshold, over all rows."""
     from pyspark.sql import functions as F
 
@@ -128,19 +131,19 @@ def _excesses(df: Any, job: Job) -> list[Excess]:
     if job.threshold is None or not names:
         return []
     time = F.col(quoted(job.definition.on))
-    asked = []
+    reduced = []
     for at, name in enumerate(names):
         column = F.col(quoted(name))
         above = F.when(column > job.threshold, time)
-        whens = [_told(part) for part in (F.min(above), F.max(above), F.max_by(time, column))]
+        whens = [_as_text(part) for part in (F.min(above), F.max(above), F.max_by(time, column))]
         parts = [F.count(above), whens[0], whens[1], F.max(column), whens[2]]
-        asked += [part.alias(f"{at}_{number}") for number, part in enumerate(parts)]
-    row = df.agg(*asked).first()
-    found = [Excess(name, *(row[f"{at}_{number}"] for number in range(5))) for at, name in enumerate(names)]
-    return [one for one in found if one.rows]
+        reduced += [part.alias(f"{at}_{number}") for number, part in enumerate(parts)]
+    row = df.agg(*reduced).first()
+    excesses = [Excess(name, *(row[f"{at}_{number}"] for number in range(5))) for at, name in enumerate(names)]
+    return [excess for excess in excesses if excess.rows]
 
 
-def _told(time: Any) -> Any:
+def _as_text(time: Column) -> Column:
     """A time as text, to the second and in the session's zone; a number as it is."""
     from pyspark.sql import functions as F
 

@@ -1,1 +1,1 @@
-"""A source's rows: read, parsed, cleaned, put in order."""
+"""Rows of a source: reading, parsing, cleaning, and their order in the files."""

@@ -1,4 +1,4 @@
-"""Rows whose time lies too far ahead: of the clock, or of the newest time believed so far in the order of the files.
+"""Rows whose time lies too far ahead: of the clock, or of the newest time accepted so far in the order of the files.
 
 A row is believed if its time is at most `ahead` past the newest one believed before it; only such a row can become the
 newest. That runs through all rows one after the other, and yet block by block in parallel: times fall into runs that
@@ -11,12 +11,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from datetime import UTC, date, datetime, timedelta
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import SlidewiseError
 from slidewise.windows import Duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 Number = int | float
 Limit = Duration | int | float
@@ -25,7 +29,7 @@ MOMENTS = ("timestamp", "timestamp_ntz", "date")
 
 
 def limit_in(kind: str, ahead: Limit, on: str) -> Number:
-    """The limit in the units in which Spark keeps times of this type."""
+    """The limit in the units in which Spark stores times of this type."""
     if (kind in MOMENTS) is not isinstance(ahead, Duration):
         of, write = ("moments", '"1 day"') if kind in MOMENTS else ("numbers", "86400")
         raise SlidewiseError(f"the times {on!r} are {of} ({kind}); write [clean] ahead = {write}, say, not {ahead!s}")
@@ -34,8 +38,8 @@ def limit_in(kind: str, ahead: Limit, on: str) -> Number:
     return ahead if kind in ("double", "float") else floor(ahead)
 
 
-def moment(kind: str, when: datetime) -> Any:
-    """A moment as a column of this type of Spark's; one without a zone is UTC, and a date the one that holds it."""
+def moment(kind: str, when: datetime) -> Column:
+    """A moment as a literal column of this Spark type; one without a zone is UTC, and a date the one that holds it."""
     from pyspark.sql import functions as F
 
     if kind == "date":
@@ -54,7 +58,7 @@ def latest(ahead: Duration, now: datetime) -> datetime:
 
 
 class Reach:
-    """What a block of rows makes of the newest time believed before it.
+    """The newest time after a block of rows as a function of that before it: a step function of few pieces.
 
     >>> reach = Reach.of([(0, 3), (900, 900), (4, 8)], limit=10)     # the time 900 is believed after 890 only
     >>> reach.fresh, [reach.after(newest) for newest in (-11, -10, 5, 20, 890, 950)]
@@ -72,19 +76,19 @@ class Reach:
         reach = cls(None, [], [])
         for first, last in reversed(runs):
             reach.fresh = reach.after(last)
-            reach._paint(first - limit, last, reach.fresh)
+            reach._set(first - limit, last, reach.fresh)
         return reach
 
-    def _paint(self, low: Any, high: Any, value: Any) -> None:
-        """From `low` on and below `high`, the newest time becomes this value."""
+    def _set(self, low: Number, high: Number, value: Number | None) -> None:
+        """Set the function's value from `low` on and below `high`."""
         begin, end = bisect_left(self._edges, low), bisect_right(self._edges, high)
         rest = self._values[end - 1] if end else None
         ends = [] if rest == value else [(high, rest)]
         begins = [] if begin and self._values[begin - 1] == value else [(low, value)]
         self._edges[begin:end] = [edge for edge, _ in begins + ends]
-        self._values[begin:end] = [kept for _, kept in begins + ends]
+        self._values[begin:end] = [piece for _, piece in begins + ends]
 
-    def after(self, newest: Any) -> Any:
+    def after(self, newest: Number | None) -> Any:
         """The newest time believed after the block."""
         if newest is None:
             return self.fresh
@@ -96,8 +100,8 @@ class Reach:
         return self._edges, self._values
 
 
-def runs_of(times: Any, limit: Number) -> Any:
-    """Where runs begin in an array of times: they never fall, and step by at most the limit."""
+def runs_of(times: Array, limit: Number) -> Array:
+    """The starts of runs in an array of times: runs never fall, and step by at most the limit."""
     if times.dtype == np.float64:
         breaks = (times[1:] < times[:-1]) | (times[1:] - limit > times[:-1])
     else:
@@ -106,9 +110,9 @@ def runs_of(times: Any, limit: Number) -> Any:
     return np.concatenate([[0], np.flatnonzero(breaks) + 1]) if len(times) else np.zeros(0, np.int64)
 
 
-def believed(times: Any, limit: Number, newest: Any) -> tuple[Any, Any]:
-    """Which of these times are believed, after the newest one before them; and the newest after them."""
-    found = np.ones(len(times), bool)
+def believed(times: Array, limit: Number, newest: Number | None) -> tuple[Array, Number | None]:
+    """A mask of the times that are believed, after the newest one before them; and the newest after them."""
+    mask = np.ones(len(times), bool)
     starts = runs_of(times, limit).tolist()
     ends = [*starts[1:], len(times)][: len(starts)]  # none where there are no times
     for begin, end in zip(starts, ends, strict=True):
@@ -116,5 +120,5 @@ def believed(times: Any, limit: Number, newest: Any) -> tuple[Any, Any]:
         if newest is None or first - limit <= newest:
             newest = last if newest is None else max(newest, last)
         else:
-            found[begin:end] = False
-    return found, newest
+            mask[begin:end] = False
+    return mask, newest

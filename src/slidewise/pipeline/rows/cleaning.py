@@ -1,6 +1,6 @@
-"""A source's rows in the order of its files: those that are sound, those that are rejected, those out of order.
+"""Cleaning: a source's rows, in the order of its files, split into sound, rejected, out of order, and too far ahead.
 
-Spark reads a file in blocks, in any order. A row's place is its file, its block's start, and its number within the
+Spark reads a file in blocks, in any order. A row's position is its file, its block's start, and its number within the
 block; what came before a block is known once every block has been counted. So rows are numbered, and the newest time
 before each is found, block by block in parallel, and no row passes through the driver.
 """
@@ -11,67 +11,71 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.job.job import ROW, Job
 from slidewise.pipeline.rows.ahead import latest, limit_in, moment
-from slidewise.pipeline.rows.order import PLACE, believed_before, mark_ahead, within_blocks, within_keys
+from slidewise.pipeline.rows.newest_times import POSITION, believed_before, mark_ahead, within_blocks, within_keys
 from slidewise.pipeline.rows.reading import read_source
 from slidewise.spark.batch.time_slices import quoted
 from slidewise.windows import Duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 _LATE, _AHEAD = "out of order", "ahead"
 
 
 @dataclass
 class Cleaned:
-    """What became of the rows: DataFrames, in which each row is once, and how many there are of each."""
+    """The split rows of a source: DataFrames, each row in one of them, and their counts."""
 
-    rows: Any  # the source's columns, and `row`
-    rejected: Any  # row, file, line, reason, text
-    out_of_order: Any  # row, file, line, the source's columns, and the newest time before
-    ahead: Any  # the same, and the reason; the newest time is the one that it is ahead of
-    believed: Any  # all but the rejected and those ahead, with their file and line
+    rows: DataFrame  # the source's columns, and `row`
+    rejected: DataFrame  # row, file, line, reason, text
+    out_of_order: DataFrame  # row, file, line, the source's columns, and the newest time before
+    ahead: DataFrame  # the same, and the reason; the newest time is the one that it is ahead of
+    believed: DataFrame  # all but the rejected and those ahead, with their file and line
     rows_in: int
     reasons: dict[str, int]
     late: int
     ahead_count: int
-    kept: Any  # the parsed rows, in Spark's storage until `release`
+    persisted: DataFrame  # the parsed rows, in Spark's storage until `release`
 
     def release(self) -> None:
-        self.kept.unpersist()
+        self.persisted.unpersist()
 
 
-def clean(spark: Any, job: Job, check: Callable[[str], None] | None = None) -> Cleaned:
-    """Read the source and sort out its rows; runs one pass over the files, and keeps the parsed rows in storage.
+def clean(spark: SparkSession, job: Job, check: Callable[[str], None] | None = None) -> Cleaned:
+    """Read the source and split its rows; runs one pass over the files, and persists the parsed rows.
 
     `check` is given Spark's type of the times before any row is read.
     """
     from pyspark.sql import functions as F
 
     rows = read_source(spark, job)
-    columns = [name for name in rows.columns if name not in (*PLACE, "reason", "text")]
+    columns = [name for name in rows.columns if name not in (*POSITION, "reason", "text")]
     on = str(job.definition.on)
     kind = rows.schema[on].dataType.simpleString()
     if check is not None:
         check(kind)
     sound = F.col("reason").isNull()
-    rows, ahead_of, held = _with_ahead(rows.withColumn("_time", F.when(sound, F.col(quoted(on)))), job, kind)
+    rows, ahead_of, temporary = _with_ahead(rows.withColumn("_time", F.when(sound, F.col(quoted(on)))), job, kind)
     if job.definition.by:
-        kept = within_keys(rows, job.definition.by).persist()
+        parsed = within_keys(rows, job.definition.by).persist()
     elif ahead_of == "stream":
-        kept = rows.withColumn("_inside", F.col("_before")).drop("_time").persist()
+        parsed = rows.withColumn("_inside", F.col("_before")).drop("_time").persist()
     else:
-        kept = within_blocks(rows).persist()
-    blocks = kept.groupBy("_file", "_block").agg(
+        parsed = within_blocks(rows).persist()
+    blocks = parsed.groupBy("_file", "_block").agg(
         F.count("*").alias("_count"),
         F.min("_id").alias("_first"),
         F.max(F.when(sound & ~F.col("_ahead"), F.col(quoted(on)))).alias("_newest"),
     )
-    told = _with_offsets(spark, blocks.toArrow(), across=not job.definition.by)
-    if held is not None:
-        held.unpersist()
-    marked = kept.join(F.broadcast(told), ["_file", "_block"]).select(
+    offsets = _with_offsets(spark, blocks.toArrow(), across=not job.definition.by)
+    if temporary is not None:
+        temporary.unpersist()
+    marked = parsed.join(F.broadcast(offsets), ["_file", "_block"]).select(
         *[F.col(quoted(name)) for name in columns],
         *["reason", "text", F.col("_file").alias("file")],
         (F.col("_id") - F.col("_first") + F.col("_lines") + 1).alias("line"),
@@ -100,14 +104,14 @@ def clean(spark: Any, job: Job, check: Callable[[str], None] | None = None) -> C
         reasons=dict(sorted(counts.items())),
         late=late_count,
         ahead_count=ahead_count,
-        kept=kept,
+        persisted=parsed,
     )
 
 
-def _with_ahead(rows: Any, job: Job, kind: str) -> tuple[Any, str, Any]:
+def _with_ahead(rows: DataFrame, job: Job, kind: str) -> tuple[DataFrame, str, DataFrame | None]:
     """The rows with `_ahead`, `_before`, and a `_time` that is null where a row lies too far ahead; and ahead of what.
 
-    The third is what was kept in Spark's storage on the way, and can go once the rows are kept there, or None.
+    The third is a DataFrame that was persisted on the way, and can go once the rows are persisted, or None.
     """
     from pyspark.sql import functions as F
 
@@ -124,8 +128,8 @@ def _with_ahead(rows: Any, job: Job, kind: str) -> tuple[Any, str, Any]:
     return mark_ahead(rows, limit, believed_before(rows, limit)), "stream", rows
 
 
-def _with_offsets(spark: Any, blocks: Any, across: bool) -> Any:
-    """For each block, which are few: how many rows and lines come before it, and the newest time before it."""
+def _with_offsets(spark: SparkSession, blocks: pa.Table, across: bool) -> DataFrame:
+    """The blocks, which are few, each with the number of rows and lines before it, and the newest time before it."""
     import pyarrow as pa
 
     blocks = blocks.sort_by([("_file", "ascending"), ("_block", "ascending")])

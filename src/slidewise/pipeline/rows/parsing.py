@@ -1,12 +1,15 @@
-"""Lines of text as columns, by Spark's own functions: each line is parsed, or has a reason why it cannot be."""
+"""Parsing lines of text into columns, by Spark's own functions; a line that cannot be parsed has a reason."""
 
 from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING
 
-from slidewise.pipeline.job.layouts import LineColumn, Lines
+from slidewise.pipeline.job.line_layouts import LineColumn, LineLayout
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 # ISO 8601 as events carry it, with seconds or without; more digits than microseconds are cut off.
 _CLOCK = r"[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
@@ -20,7 +23,7 @@ _PATTERNS = {"timestamp": _TIME, "date": _DATE, "double": _FLOAT}
 _KINDS = {"timestamp": "time", "date": "time", "int": "number", "bigint": "number", "double": "number"}
 
 
-def parsed(df: Any, lines: Lines) -> Any:
+def parsed(df: DataFrame, lines: LineLayout) -> DataFrame:
     """The DataFrame's `value` as the layout's columns; where it breaks the layout, the `reason`, and its `text`."""
     from pyspark.sql import functions as F
 
@@ -47,27 +50,27 @@ def _as_pattern(separator: str) -> str:
     return "\\Q" + separator + "\\E"
 
 
-def _wrong_line(lines: Lines) -> Any:
+def _wrong_line(lines: LineLayout) -> Column:
     from pyspark.sql import functions as F
 
     count = F.size(F.split("_value", _as_pattern(lines.separator), -1))
     wanted = " or ".join(map(str, lines.fields))
-    said = F.concat(F.lit(" line: "), count.cast("string"), F.lit(f" fields instead of {wanted}"))
+    message = F.concat(F.lit(" line: "), count.cast("string"), F.lit(f" fields instead of {wanted}"))
     return (
         F.when(~F.is_valid_utf8("_value"), F.lit("not UTF-8"))
         .when(F.trim("_value") == "", F.lit("empty line"))
-        .when(~F.col("_sound") & _has_more(lines, min(lines.fields)), F.concat(F.lit("long"), said))
-        .when(~F.col("_sound"), F.concat(F.lit("short"), said))
+        .when(~F.col("_sound") & _has_more(lines, min(lines.fields)), F.concat(F.lit("long"), message))
+        .when(~F.col("_sound"), F.concat(F.lit("short"), message))
     )
 
 
-def _is_sound(lines: Lines) -> Any:
+def _is_sound(lines: LineLayout) -> Column:
     """Whether a line has as many fields as it should; they are counted one by one only where it has not."""
-    found = [_has_more(lines, count - 1) & ~_has_more(lines, count) for count in lines.fields]
-    return reduce(or_, found)
+    counts = [_has_more(lines, count - 1) & ~_has_more(lines, count) for count in lines.fields]
+    return reduce(or_, counts)
 
 
-def _has_more(lines: Lines, count: int) -> Any:
+def _has_more(lines: LineLayout, count: int) -> Column:
     """Whether a line has more than so many fields: its first ones are not all of it."""
     from pyspark.sql import functions as F
 
@@ -78,13 +81,13 @@ def _has_more(lines: Lines, count: int) -> Any:
     return F.octet_length(F.substring_index("_value", lines.separator, count)) < F.octet_length("_value")
 
 
-def _field(column: LineColumn) -> Any:
+def _field(column: LineColumn) -> Column:
     from pyspark.sql import functions as F
 
     return F.get("_fields", F.lit(column.field - 1))
 
 
-def _read(column: LineColumn) -> Any:
+def _read(column: LineColumn) -> Column:
     """The field's value, or null where it has none of that type."""
     from pyspark.sql import functions as F
 
@@ -98,7 +101,7 @@ def _read(column: LineColumn) -> Any:
     return value if pattern is None else F.when(field.rlike(pattern), value)
 
 
-def time_of_text(text: Any, kind: str, pattern: str | None, iso: str, seconds: bool = False) -> Any:
+def time_of_text(text: Column, kind: str, pattern: str | None, iso: str, seconds: bool = False) -> Column:
     """Text as times of a type, by Spark's pattern or as ISO 8601; null where it is none.
 
     With `seconds`, a whole number counts seconds since 1970, as it does in Spark's JSON.
@@ -116,12 +119,12 @@ def time_of_text(text: Any, kind: str, pattern: str | None, iso: str, seconds: b
     return read.when(text.rlike(r"^-?\d{1,11}$"), F.timestamp_seconds(text.try_cast("bigint")))
 
 
-def _is_wrong(column: LineColumn, value: Any) -> Any:
+def _is_wrong(column: LineColumn, value: Column) -> Column:
     wrong = value.isNull()
     return wrong & (_field(column) != "") if column.optional else wrong
 
 
-def _wrong_field(column: LineColumn) -> Any:
+def _wrong_field(column: LineColumn) -> Column:
     from pyspark.sql import functions as F
 
     kind = _KINDS.get(column.type, "value")

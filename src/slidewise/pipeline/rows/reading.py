@@ -1,16 +1,20 @@
-"""A source's rows as Spark reads them: each with its place, its time read from text, and why it is rejected."""
+"""Reading a source with Spark: each row with its position, its time parsed from text, and why it is rejected."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.job.job import OWN, Job
 from slidewise.pipeline.rows.ahead import MOMENTS
-from slidewise.pipeline.rows.order import PLACE
+from slidewise.pipeline.rows.newest_times import POSITION
 from slidewise.pipeline.rows.parsing import ISO_TEXT, parsed, time_of_text
 from slidewise.spark.batch.time_slices import quoted
 from slidewise.windows import Duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 CORRUPT = "_corrupt_record"  # where Spark puts a record that it cannot read
 # Formats in which a time is text that Spark reads by an option, and makes null where it cannot.
@@ -18,9 +22,9 @@ _TEXTS = ("csv", "json")
 _FORMATS = {"date": "dateformat", "timestamp_ntz": "timestampntzformat"}
 
 
-def read_source(spark: Any, job: Job) -> Any:
-    """The source's columns, each row's place, its `reason` where it is rejected, and then its `text`."""
-    raw, kind = _placed(spark, job)
+def read_source(spark: SparkSession, job: Job) -> DataFrame:
+    """The source's columns, each row's position, its `reason` where it is rejected, and then its `text`."""
+    raw, kind = _with_positions(spark, job)
     return parsed(raw, job.lines) if job.lines is not None else _with_times(raw, job, kind)
 
 
@@ -34,10 +38,10 @@ def format_of(job: Job, kind: str) -> str | None:
     return options.get(_FORMATS.get(kind, ""), options.get("timestampformat") if kind != "date" else None)
 
 
-def _placed(spark: Any, job: Job) -> tuple[Any, str | None]:
-    """The source's rows, each with its place, and the type that the schema asks of the time where it was read as text.
+def _with_positions(spark: SparkSession, job: Job) -> tuple[DataFrame, str | None]:
+    """The source's rows, each with its position, and the schema's type of the time where it was read as text.
 
-    A place's number grows within a block, and means nothing beyond it.
+    A position's number grows within a block, and means nothing beyond it.
     """
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
@@ -51,7 +55,7 @@ def _placed(spark: Any, job: Job) -> tuple[Any, str | None]:
     if taken:
         raise SlidewiseError(f"the source has columns {', '.join(taken)}, which the pipeline adds; rename them")
     try:
-        placed = df.select(
+        rows = df.select(
             "*",
             F.col("_metadata.file_path").alias("_file"),
             F.col("_metadata.file_block_start").alias("_block"),
@@ -62,10 +66,10 @@ def _placed(spark: Any, job: Job) -> tuple[Any, str | None]:
             f"the format {job.source_format!r} does not say which file a row is from, so rows have no order; "
             "use a format of files"
         ) from error
-    return placed, kind
+    return rows, kind
 
 
-def _schema(job: Job) -> tuple[Any, str | None]:
+def _schema(job: Job) -> tuple[StructType | str | None, str | None]:
     """The schema to read with. Times in files of text are read as text, so that one that is wrong can be shown."""
     if job.schema is None or job.source_format not in _TEXTS:
         return job.schema, None
@@ -83,36 +87,37 @@ def _schema(job: Job) -> tuple[Any, str | None]:
     return StructType([*fields, *more]), kind if kind in MOMENTS else None
 
 
-def _with_times(df: Any, job: Job, kind: str | None) -> Any:
+def _with_times(df: DataFrame, job: Job, kind: str | None) -> DataFrame:
     """Rows that have columns: rejected is one without a time, or with a text that is none."""
     from pyspark.sql import functions as F
 
     on = str(job.definition.on)
-    columns = [name for name in df.columns if name not in (*PLACE, CORRUPT)]
+    columns = [name for name in df.columns if name not in (*POSITION, CORRUPT)]
     if on not in columns:
         raise SlidewiseError(f"column {on!r} not found; the source has {', '.join(columns)}")
-    found = F.col(quoted(on))
+    value = F.col(quoted(on))
     stored = df.schema[on].dataType.simpleString()
-    time = found if stored != "string" else _read_text(job, found, kind)
+    time = value if stored != "string" else _read_text(job, value, kind)
     # A record that Spark cannot read at all has no column; one that it can read in part has some.
     corrupt = F.col(CORRUPT) if CORRUPT in df.columns else F.lit(None).cast("string")
     lost = F.coalesce(*[F.col(quoted(name)).cast("string") for name in columns]).isNull() & corrupt.isNotNull()
-    wrong = F.concat(F.lit(f"bad time: {on} is '"), F.substring(found.cast("string"), 1, 60), F.lit("'"))
-    reason = F.when(lost, F.lit("malformed record")).when(found.isNull(), F.lit(f"no time: {on} is null"))
+    wrong = F.concat(F.lit(f"bad time: {on} is '"), F.substring(value.cast("string"), 1, 60), F.lit("'"))
+    reason = F.when(lost, F.lit("malformed record")).when(value.isNull(), F.lit(f"no time: {on} is null"))
     if stored in ("double", "float"):
-        reason = reason.when(F.isnan(found) | (F.abs(found) == float("inf")), wrong)
+        reason = reason.when(F.isnan(value) | (F.abs(value) == float("inf")), wrong)
     reason = reason.when(time.isNull(), wrong)
     text = F.coalesce(corrupt, F.to_json(F.struct(*[quoted(name) for name in columns])))
     values = [time.alias(on) if name == on else F.col(quoted(name)) for name in columns]
     text = F.when(reason.isNotNull(), text)
-    return df.select(*values, *PLACE, reason.alias("reason"), text.alias("text"))
+    return df.select(*values, *POSITION, reason.alias("reason"), text.alias("text"))
 
 
-def _read_text(job: Job, text: Any, kind: str | None) -> Any:
+def _read_text(job: Job, text: Column, kind: str | None) -> Column:
     """Text as times of this type, or as timestamps; null where it is none."""
     on = job.definition.on
-    windows = [one.window.last for one in job.definition.columns.values() if one.window is not None]
-    if kind is None and any(last is not None and not isinstance(last, Duration) for last in windows):
+    windows = [aggregate.window for aggregate in job.definition.columns.values()]
+    lasts = [window.last for window in windows if window is not None and window.last is not None]
+    if kind is None and any(not isinstance(last, Duration) for last in lasts):
         raise SlidewiseError(
             f"the times {on!r} are text, but a window is a number; give the source a schema, such as "
             f"schema = '{on} bigint, ...', or windows that are durations, such as '10 minutes'"

@@ -1,4 +1,4 @@
-"""A TOML file as plain data that knows its lines: an error names the line of the key that it is about."""
+"""A TOML document with line numbers: an error names the line of the key that it is about."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class JobError(SlidewiseError):
     """A job that cannot run as it is written; the message names the file and the line."""
 
 
-class Written:
-    """What a TOML file says."""
+class TomlDocument:
+    """A parsed TOML document, whose tables and values are looked up by keys and checked by type."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -27,12 +27,12 @@ class Written:
         except RecursionError:
             raise JobError(f"{name}: this is no valid TOML: its values are nested too deeply") from None
         except tomllib.TOMLDecodeError as error:
-            said, _, at = str(error).partition(" (at ")
+            message, _, at = str(error).partition(" (at ")
             where = at.rstrip(")").partition(",")[0]
-            raise JobError(f"{name}{f', {where}' if where else ''}: this is no valid TOML: {said}") from error
+            raise JobError(f"{name}{f', {where}' if where else ''}: this is no valid TOML: {message}") from error
 
     @classmethod
-    def of_file(cls, path: Path) -> Written:
+    def of_file(cls, path: Path) -> TomlDocument:
         try:
             return cls(str(path), path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -45,8 +45,8 @@ class Written:
 
         The parser itself finds it: the shortest beginning of the file that is TOML and has the key ends with it.
 
-        >>> written = Written("job.toml", '[a]\\nb = 1\\n\\n[a.c]\\nd = [\\n  2,\\n]\\n')
-        >>> written.line_of(("a", "b")), written.line_of(("a", "c", "d")), written.line_of(("a", "x"))
+        >>> document = TomlDocument("job.toml", '[a]\\nb = 1\\n\\n[a.c]\\nd = [\\n  2,\\n]\\n')
+        >>> document.line_of(("a", "b")), document.line_of(("a", "c", "d")), document.line_of(("a", "x"))
         (2, 5, 1)
         """
         if not keys:
@@ -67,19 +67,19 @@ class Written:
 
     def table(self, keys: Keys, known: tuple[str, ...] | None = None, needed: bool = False) -> Mapping[str, Any]:
         """The table under the keys, with no other names in it than the known ones; empty where it is not there."""
-        found: Any = self.data
+        table: Any = self.data
         for key in keys:
-            if needed and key not in found:
+            if needed and key not in table:
                 self.fail(keys, f"the job has no [{'.'.join(keys)}]; add that table")
-            found = found.get(key, {})
-            if not isinstance(found, Mapping):
-                self.fail(keys, f"{'.'.join(keys)} is a table, not {found!r}")
-        for name in found:
+            table = table.get(key, {})
+            if not isinstance(table, Mapping):
+                self.fail(keys, f"{'.'.join(keys)} is a table, not {table!r}")
+        for name in table:
             if known is not None and name not in known:
                 where = f"[{'.'.join(keys)}]" if keys else "a job"
                 has = ", ".join(known)
                 self.fail((*keys, name), f"{where} has no {name!r}; it has {has}{did_you_mean(name, known)}")
-        return found  # type: ignore[no-any-return]
+        return table  # type: ignore[no-any-return]
 
     def value(self, keys: Keys, kinds: type | tuple[type, ...], what: str, default: Any = ...) -> Any:
         """The value under the keys, which is of one of the kinds; the default where it is not there."""
@@ -88,29 +88,30 @@ class Written:
             if default is ...:
                 self.fail(keys, f"[{'.'.join(keys[:-1])}] needs {keys[-1]!r}: {what}")
             return default
-        found = table[keys[-1]]
+        value = table[keys[-1]]
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-        if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
-            self.fail(keys, f"{keys[-1]!r} is {what}, not {found!r}")
-        return found
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            self.fail(keys, f"{keys[-1]!r} is {what}, not {value!r}")
+        return value
 
     def one_of(self, keys: Keys, choices: tuple[str, ...], default: str) -> str:
-        found = self.value(keys, str, "one of " + ", ".join(choices), default)
-        if found not in choices:
-            self.fail(keys, f"{keys[-1]!r} is one of {', '.join(choices)}, not {found!r}{did_you_mean(found, choices)}")
-        return str(found)
+        """The text under the keys, which is one of the choices; the default where it is not there."""
+        value = self.value(keys, str, "one of " + ", ".join(choices), default)
+        if value not in choices:
+            self.fail(keys, f"{keys[-1]!r} is one of {', '.join(choices)}, not {value!r}{did_you_mean(value, choices)}")
+        return str(value)
 
     def texts(self, keys: Keys) -> dict[str, str]:
         """A table of texts, as Spark takes them: true is "true", and 5 is "5"."""
-        found = {}
+        texts = {}
         for name, value in self.table(keys).items():
             if not isinstance(value, str | int | float):
                 self.fail((*keys, name), f"{name!r} is text, a number, true or false, not {value!r}")
-            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
-        return found
+            texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        return texts
 
 
-def _has(data: Any, keys: Keys) -> bool:
+def _has(data: object, keys: Keys) -> bool:
     for key in keys:
         if not isinstance(data, Mapping) or key not in data:
             return False

@@ -1,23 +1,31 @@
 """The newest time before each row, in the order of the files: within blocks as they are read, or within keys.
 
-Workers go through blocks as they are read: a task has each of its blocks whole, from its start, in one or more batches.
+Workers process blocks as they are read: a task has each of its blocks whole, from its start, in one or more batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.rows.ahead import Number, Reach, believed, runs_of
 from slidewise.spark.batch.time_slices import quoted
 
-# A row's place: its file, its block, and a number that grows within the block.
-PLACE = ("_file", "_block", "_id")
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from slidewise.arrays import Array
+
+    Batches = Iterator[pa.RecordBatch]
+
+# A row's position: its file, its block, and a number that grows within the block.
+POSITION = ("_file", "_block", "_id")
 Block = tuple[str, int]
 _LEAST = -(2**63)
 
 
-def within_blocks(df: Any) -> Any:
+def within_blocks(df: DataFrame) -> DataFrame:
     """The DataFrame with `_inside`, the greatest `_time` of the rows before it in its block, instead of `_time`.
 
     Rows need neither a shuffle nor a sort.
@@ -26,62 +34,60 @@ def within_blocks(df: Any) -> Any:
 
     kept = [field for field in df.schema.fields if field.name != "_time"]
     return df.mapInArrow(
-        _sent("newest_inside"), StructType([*kept, StructField("_inside", df.schema["_time"].dataType, True)])
+        _task("newest_inside"), StructType([*kept, StructField("_inside", df.schema["_time"].dataType, True)])
     )
 
 
-def within_keys(df: Any, by: Iterable[str]) -> Any:
+def within_keys(df: DataFrame, by: Iterable[str]) -> DataFrame:
     """The same, for the rows of its key before it in all blocks and files."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    window = Window.partitionBy(*map(quoted, by)).orderBy(*PLACE)
+    window = Window.partitionBy(*map(quoted, by)).orderBy(*POSITION)
     newest = F.max("_time").over(window.rowsBetween(Window.unboundedPreceding, -1))
     return df.withColumn("_inside", newest).drop("_time")
 
 
-def believed_before(df: Any, limit: Number) -> dict[Block, Any]:
+def believed_before(df: DataFrame, limit: Number) -> dict[Block, Any]:
     """For each block, the newest time believed before it, as a number; a block without a time has none of its own."""
     number = "double" if df.schema["_time"].dataType.simpleString() in ("double", "float") else "bigint"
     schema = f"_file string, _block bigint, fresh {number}, edges array<{number}>, values array<{number}>"
-    found = (
-        df.select("_file", "_block", "_time").mapInArrow(_sent("reach_of_blocks", limit), schema).toArrow().to_pylist()
-    )
+    reaches = df.select("_file", "_block", "_time").mapInArrow(_task("reach_of_blocks", limit), schema).toArrow()
     newest: Any = None
     before: dict[Block, Any] = {}
-    for row in sorted(found, key=lambda row: (row["_file"], row["_block"])):
+    for row in sorted(reaches.to_pylist(), key=lambda row: (row["_file"], row["_block"])):
         before[row["_file"], row["_block"]] = newest
         newest = Reach(row["fresh"], row["edges"], row["values"]).after(newest)
     return before
 
 
-def mark_ahead(df: Any, limit: Number, before: dict[Block, Any]) -> Any:
+def mark_ahead(df: DataFrame, limit: Number, before: dict[Block, Any]) -> DataFrame:
     """The DataFrame with `_ahead`, a `_time` that is null there, and `_before`, the newest before a row."""
     from pyspark.sql.types import BooleanType, StructField, StructType
 
     more = [StructField("_ahead", BooleanType()), StructField("_before", df.schema["_time"].dataType)]
-    return df.mapInArrow(_sent("ahead_of_stream", limit, before), StructType([*df.schema.fields, *more]))
+    return df.mapInArrow(_task("ahead_of_stream", limit, before), StructType([*df.schema.fields, *more]))
 
 
-def _sent(name: str, *arguments: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function of this module for workers; it travels by value, so that a worker without Slidewise can say so."""
+def _task(name: str, *arguments: Any) -> Callable[[Batches], Batches]:
+    """A task of this module for workers; it is pickled by value, so that a worker without Slidewise can say so."""
 
-    def task(batches: Iterator[Any]) -> Iterator[Any]:
+    def task(batches: Batches) -> Batches:
         from importlib import import_module
 
         try:
-            order = import_module("slidewise.pipeline.rows.order")
+            tasks = import_module("slidewise.pipeline.rows.newest_times")
         except ImportError as error:
             raise RuntimeError(
                 f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON to the Python "
                 "that has it before the session starts"
             ) from error
-        yield from getattr(order, name)(batches, *arguments)
+        yield from getattr(tasks, name)(batches, *arguments)
 
     return task
 
 
-def newest_inside(batches: Iterator[Any]) -> Iterator[Any]:
+def newest_inside(batches: Batches) -> Batches:
     """The task of `within_blocks`."""
     import pyarrow as pa
 
@@ -89,7 +95,7 @@ def newest_inside(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         times = batch.column("_time")
         parts = []
-        for file, start, begin, end in _stretches(batch):
+        for file, start, begin, end in _blocks(batch):
             newest = newest if (file, start) == block else None
             block = (file, start)
             found, newest = _running(times.slice(begin, end - begin), newest)
@@ -100,7 +106,7 @@ def newest_inside(batches: Iterator[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_arrays([*rest.columns, answer], [*rest.schema.names, "_inside"])
 
 
-def reach_of_blocks(batches: Iterator[Any], limit: Number) -> Iterator[Any]:
+def reach_of_blocks(batches: Batches, limit: Number) -> Batches:
     """The task of `believed_before`: what each block makes of the newest time before it."""
     import numpy as np
     import pyarrow as pa
@@ -108,7 +114,7 @@ def reach_of_blocks(batches: Iterator[Any], limit: Number) -> Iterator[Any]:
     runs: dict[Block, list[tuple[Any, Any]]] = {}
     kind: Any = pa.int64()
     for batch in batches:
-        for file, start, begin, end in _stretches(batch):
+        for file, start, begin, end in _blocks(batch):
             values = _numbers(batch.column("_time").slice(begin, end - begin).drop_null())
             starts = runs_of(values, limit)
             lasts = values[np.append(starts[1:], len(values)) - 1] if len(values) else values
@@ -125,7 +131,7 @@ def reach_of_blocks(batches: Iterator[Any], limit: Number) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(arrays, ["_file", "_block", "fresh", "edges", "values"])
 
 
-def ahead_of_stream(batches: Iterator[Any], limit: Number, before: dict[Block, Any]) -> Iterator[Any]:
+def ahead_of_stream(batches: Batches, limit: Number, before: dict[Block, Any]) -> Batches:
     """The task of `mark_ahead`."""
     import numpy as np
     import pyarrow as pa
@@ -135,7 +141,7 @@ def ahead_of_stream(batches: Iterator[Any], limit: Number, before: dict[Block, A
     for batch in batches:
         times = batch.column("_time")
         aheads, befores = [], []
-        for file, start, begin, end in _stretches(batch):
+        for file, start, begin, end in _blocks(batch):
             newest = newest if (file, start) == block else before[file, start]
             block = (file, start)
             part = times.slice(begin, end - begin)
@@ -153,8 +159,8 @@ def ahead_of_stream(batches: Iterator[Any], limit: Number, before: dict[Block, A
             yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-def _running(times: Any, newest: Any) -> tuple[Any, Any]:
-    """The newest time before each of these, nulls left out, after the newest one before all; and that after all."""
+def _running(times: pa.Array, newest: Number | None) -> tuple[pa.Array, Any]:
+    """The running maximum before each of these times, nulls left out, which starts at `newest`; and that after all."""
     import numpy as np
     import pyarrow as pa
 
@@ -171,17 +177,18 @@ def _running(times: Any, newest: Any) -> tuple[Any, Any]:
     return found, None if running[-1] == least else running[-1].item()
 
 
-def _numbers(times: Any) -> Any:
+def _numbers(times: pa.Array) -> Array:
     """Times without nulls as an array of numbers."""
     import pyarrow as pa
 
     plain = times.cast(pa.int32()) if times.type == pa.date32() else times
     number = pa.float64() if pa.types.is_floating(times.type) else pa.int64()
-    return plain.cast(number).to_numpy(zero_copy_only=False)
+    numbers: Array = plain.cast(number).to_numpy(zero_copy_only=False)
+    return numbers
 
 
-def _stretches(batch: Any) -> Iterator[tuple[str, int, int, int]]:
-    """The blocks of which a batch has rows: file, start, and where its rows begin and end."""
+def _blocks(batch: pa.RecordBatch) -> Iterator[tuple[str, int, int, int]]:
+    """The blocks that a batch has rows of: the file, the block's start, and the range of its rows."""
     import numpy as np
 
     if not len(batch):

@@ -1,4 +1,4 @@
-"""A Spark session for a job: a Java that can serve, the workers' Python, plain settings, and a log out of the way."""
+"""The Spark session of a job: a suitable Java, the workers' Python, plain settings, and a log out of the way."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.errors import SlidewiseError
 from slidewise.spark.java import provide
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 # Times are read and written in UTC, whatever the machine's zone; no port is opened to the network for a local job.
 PLAIN = {
@@ -34,8 +38,8 @@ LOCAL = {
 }
 
 
-def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> Any:
-    """A session; what Spark would print goes to the log."""
+def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> SparkSession:
+    """Start a session; what Spark would print goes to the log."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -61,12 +65,12 @@ def with_attempts(master: str) -> str:
     >>> with_attempts("local[*]"), with_attempts("local"), with_attempts("local[2, 1]"), with_attempts("yarn")
     ('local[*, 4]', 'local[1, 4]', 'local[2, 1]', 'yarn')
     """
-    found = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*\])?", master)
-    return f"local[{found[1] or 1}, {ATTEMPTS}]" if found else master
+    local = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*\])?", master)
+    return f"local[{local[1] or 1}, {ATTEMPTS}]" if local else master
 
 
-def run_stream(start: Callable[[], Any]) -> Any:
-    """Run a query over all that is there, and start it again where Python came too late for Spark; the query.
+def run_stream(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Run a query over all available input, and restart it where Python came too late for Spark; the query.
 
     Before a query's first batch Spark waits ten seconds, which no setting changes and a busy machine can exceed, for
     a Python process on the driver. Nothing has happened by then, and with its checkpoint the query goes on.

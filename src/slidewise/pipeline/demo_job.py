@@ -1,4 +1,4 @@
-"""The job of the demonstration: relative variation and more of three signals, over three windows of time."""
+"""The job file of the demonstration: relative variation and more of three signals, over three windows of time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slidewise.errors import SlidewiseError
 from slidewise.folders import whole_file
-from slidewise.pipeline.job.places import check_report, check_tables, refusal
+from slidewise.pipeline.job.outputs import check_report, check_tables, refusal
 
 SIGNALS = ("mf01", "mf02", "mf03")
 OPERATORS = {"change": "relative_variation", "max": "max", "mean": "mean", "stddev": "stddev"}
@@ -56,14 +56,16 @@ def job_text(name: str, source: str, sink: str) -> str:
 
 
 def check_folder(folder: Path, made: list[str], overwrite: bool) -> None:
-    """Nothing that is in the folder is overwritten, unless that was asked for, and then only a demonstration's own."""
-    there = [name for name in made if os.path.lexists(folder / name)]
-    if there and not overwrite:
-        raise SlidewiseError(f"{folder} has results already ({', '.join(there)}); give --overwrite, or another --out")
+    """Refuse to overwrite what is in the folder, unless that was asked for, and then all but a demonstration's own."""
+    existing = [name for name in made if os.path.lexists(folder / name)]
+    if existing and not overwrite:
+        raise SlidewiseError(
+            f"{folder} has results already ({', '.join(existing)}); give --overwrite, or another --out"
+        )
     job = folder / JOB
     text = job.read_text(encoding="utf-8", errors="replace") if job.is_file() and not job.is_symlink() else ""
     ours = text.startswith(HEAD.partition("\n")[0])
-    for name in there:
+    for name in existing:
         path = folder / name
         if name == JOB and not ours:
             raise SlidewiseError(refusal(path, "is not the job of a demonstration", "what a demonstration has written"))
@@ -75,7 +77,7 @@ def check_folder(folder: Path, made: list[str], overwrite: bool) -> None:
 
 
 def write_job(folder: Path, source: str) -> Path:
-    """The job's file in the folder, whose results go there too."""
+    """Write the job file into the folder, whose results go there too; its path."""
     path = folder / JOB
     with whole_file(path) as file:
         file.write(job_text(JOB, source, RESULT).encode())

@@ -1,4 +1,4 @@
-"""How a line of text becomes columns: a separator, how many fields there are, and which of them are read as what."""
+"""Layouts of lines of text: the separator, the number of fields, and the columns that are read from them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LineColumn:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """The layout of a line."""
+class LineLayout:
+    """The layout of a line: its separator, its number of fields, and the columns that they become."""
 
     separator: str
     fields: tuple[int, ...]  # every number of fields that a sound line may have
@@ -29,7 +29,7 @@ class Lines:
 
 
 # The small and the full file of the DEBS 2012 Grand Challenge begin with the same fields.
-DEBS2012 = Lines(
+DEBS2012 = LineLayout(
     separator="\t",
     fields=(56, 66),
     columns=(

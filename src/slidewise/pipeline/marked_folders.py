@@ -1,6 +1,6 @@
-"""Folders and tables that carry a mark of the job that wrote them: nothing without it is ever removed.
+"""Folders and tables with a marker file of the job that wrote them: nothing without it is ever removed.
 
-A folder of a run has a name of its own with a random part. A table's mark lists its files, so that a file that somebody
+A folder of a run has a name of its own with a random part. A table's marker lists its files, so that a file that somebody
 put beside them is seen.
 """
 
@@ -20,7 +20,7 @@ _FOLDER = "slidewise-"
 
 
 class RunFolder:
-    """A new folder of this run; it is removed in the end, unless it is to be kept."""
+    """A temporary folder of this run; it is removed in the end, unless `keep` is set."""
 
     def __init__(self, parent: Path, purpose: str) -> None:
         self.path = parent / f"{_FOLDER}{purpose}-{secrets.token_hex(6)}"
@@ -29,7 +29,7 @@ class RunFolder:
     def __enter__(self) -> RunFolder:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.mkdir()
-        _write(self.path, {"host": socket.gethostname(), "process": os.getpid()})
+        _write_marker(self.path, {"host": socket.gethostname(), "process": os.getpid()})
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -38,17 +38,17 @@ class RunFolder:
 
 
 def leftovers(parent: Path) -> list[Path]:
-    """Folders of runs that were killed: they carry our mark, of this machine, and of a process that is no more."""
-    found = []
+    """Folders of runs that were killed: their markers are of this machine, and of a process that has ended."""
+    folders = []
     for folder in sorted(parent.glob(f"{_FOLDER}*-*")):
-        mark = None if folder.is_symlink() else _read(folder)
-        if mark is not None and mark.get("host") == socket.gethostname() and not _runs(mark.get("process")):
-            found.append(folder)
-    return found
+        marker = None if folder.is_symlink() else _read_marker(folder)
+        if marker is not None and marker.get("host") == socket.gethostname() and not _runs(marker.get("process")):
+            folders.append(folder)
+    return folders
 
 
-def _runs(process: Any) -> bool:
-    """Whether a process runs; one of which that cannot be told does."""
+def _runs(process: object) -> bool:
+    """Whether a process runs; true where that cannot be told."""
     if not isinstance(process, int) or process < 1:
         return True
     try:
@@ -61,34 +61,34 @@ def _runs(process: Any) -> bool:
 
 
 def mark_table(table: Path) -> None:
-    """Note in a table which files it has."""
-    _write(table, {"files": sorted(path.relative_to(table).as_posix() for path in table.rglob("*"))})
+    """Write a table's marker, which lists its files."""
+    _write_marker(table, {"files": sorted(path.relative_to(table).as_posix() for path in table.rglob("*"))})
 
 
 def why_not_ours(table: Path) -> str | None:
-    """What speaks against that a job wrote all that is here; None where it did."""
+    """Why this is not a table that a job wrote all of; None where it is."""
     if table.is_symlink():
         return "is a symbolic link"
     if not table.is_dir():
         return "is a file"
-    mark = _read(table)
-    if mark is None or not isinstance(mark.get("files"), list):
+    marker = _read_marker(table)
+    if marker is None or not isinstance(marker.get("files"), list):
         return f"was not written by a job: it has no {MARK}"
-    known = {*mark["files"], MARK}
+    known = {*marker["files"], MARK}
     others = sorted(path.relative_to(table).as_posix() for path in table.rglob("*"))
     others = [name for name in others if name not in known]
     return f"holds {others[0]}, which no job wrote" if others else None
 
 
-def put(new: Path, places: dict[str, Path]) -> None:
-    """Move tables from a run's folder to their places; those that are there move into that folder.
+def put(new: Path, targets: dict[str, Path]) -> None:
+    """Move tables from a run's folder to their targets; what the targets held moves into that folder.
 
     All are moved or none: where one cannot be, the others go back.
     """
     moved: list[tuple[Path, Path]] = []
     try:
-        for name, place in places.items():
-            for source, target in ((place, new / f"replaced-{name}"), (new / name, place)):
+        for name, final in targets.items():
+            for source, target in ((final, new / f"replaced-{name}"), (new / name, final)):
                 if os.path.lexists(source):
                     source.rename(target)
                     moved.append((source, target))
@@ -98,14 +98,14 @@ def put(new: Path, places: dict[str, Path]) -> None:
         raise
 
 
-def _write(folder: Path, said: dict[str, Any]) -> None:
-    (folder / MARK).write_text(json.dumps({"written_by": "slidewise run", **said}) + "\n", encoding="utf-8")
+def _write_marker(folder: Path, content: dict[str, Any]) -> None:
+    (folder / MARK).write_text(json.dumps({"written_by": "slidewise run", **content}) + "\n", encoding="utf-8")
 
 
-def _read(folder: Path) -> dict[str, Any] | None:
-    """A folder's mark; None where there is none of ours."""
+def _read_marker(folder: Path) -> dict[str, Any] | None:
+    """A folder's marker; None where there is none of ours."""
     try:
-        said = json.loads((folder / MARK).read_text(encoding="utf-8"))
+        content = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return said if isinstance(said, dict) and said.get("written_by") == "slidewise run" else None
+    return content if isinstance(content, dict) and content.get("written_by") == "slidewise run" else None

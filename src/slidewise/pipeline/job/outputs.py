@@ -1,25 +1,25 @@
-"""Where a job writes: its tables and its report, which must be free, or a job's own where they are to be replaced."""
+"""Output paths of a job: its tables and its report, which overwrite nothing but what a job has written."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from slidewise.pipeline.folders import why_not_ours
 from slidewise.pipeline.job.job import PARTS, Job
-from slidewise.pipeline.job.toml import JobError
+from slidewise.pipeline.job.toml_document import JobError
+from slidewise.pipeline.marked_folders import why_not_ours
 
 PAGE, PICTURE = "report.html", "report.png"
 TITLE = "<title>Slidewise report</title>"
 
 
-def place(job: Job, part: str) -> str:
-    """Where a part of the results is."""
+def output_path(job: Job, part: str) -> str:
+    """The path of one of the tables of results."""
     return f"{job.sink.rstrip('/')}/{part}"
 
 
 def check_free(job: Job, overwrite: bool) -> None:
-    """Nothing that is there is overwritten, unless that was asked for, and then only what a job has written."""
+    """Refuse to overwrite what exists, unless that was asked for, and then all but what a job has written."""
     if "://" not in job.sink:
         check_tables(Path(job.sink), overwrite)
     if job.report is not None:
@@ -27,26 +27,26 @@ def check_free(job: Job, overwrite: bool) -> None:
 
 
 def check_tables(sink: Path, overwrite: bool) -> None:
-    """The same, of the tables in a folder."""
+    """The same for the tables in a folder."""
     if sink.exists() and not sink.is_dir():
         raise JobError(f"the sink {sink} is a file; name a folder")
-    there = [part for part in PARTS if os.path.lexists(sink / part)]
-    if there and not overwrite:
-        raise JobError(f"{sink} has results already ({', '.join(there)}); give --overwrite, or another sink")
-    for part in there:
+    existing = [part for part in PARTS if os.path.lexists(sink / part)]
+    if existing and not overwrite:
+        raise JobError(f"{sink} has results already ({', '.join(existing)}); give --overwrite, or another sink")
+    for part in existing:
         why = why_not_ours(sink / part)
         if why is not None:
             raise JobError(refusal(sink / part, why, "tables that a job has written"))
 
 
 def check_report(folder: Path, overwrite: bool) -> None:
-    """The same, of a report."""
-    there = [name for name in (PAGE, PICTURE) if os.path.lexists(folder / name)]
-    if there and not overwrite:
+    """The same for a report."""
+    existing = [name for name in (PAGE, PICTURE) if os.path.lexists(folder / name)]
+    if existing and not overwrite:
         raise JobError(
-            f"{folder} has a report already ({', '.join(there)}); give --overwrite, or another [report] path"
+            f"{folder} has a report already ({', '.join(existing)}); give --overwrite, or another [report] path"
         )
-    for name in there:
+    for name in existing:
         path = folder / name
         why = "is a symbolic link" if path.is_symlink() else None if path.is_file() else "is no file"
         if why is None and not _is_report(folder / PAGE):
@@ -64,5 +64,5 @@ def _is_report(page: Path) -> bool:
 
 
 def refusal(path: Path, why: str, what: str) -> str:
-    """Why something is not overwritten, though that was asked for."""
+    """The message where something is not overwritten, though that was asked for."""
     return f"{path} {why}; --overwrite replaces only {what}: move it away, or name another place"

@@ -1,4 +1,4 @@
-"""Events like those of real manufacturing equipment (DEBS 2012 Grand Challenge), made from a seed.
+"""Synthetic events like those of real manufacturing equipment (DEBS 2012 Grand Challenge), made from a seed.
 
 About 100 a second with jitter and rare gaps; three signals that drift slowly and jump between the machine's states; and
 about 1.5 % of the rows come later than newer ones. A line has the 56 fields of the challenge's small file.
@@ -28,16 +28,16 @@ SWITCHES = "".join("1" if at in (21, 22, 29, 32) else "0" for at in range(44))
 
 def write_events(path: Path, count: int = 1_000_000, seed: int = 2012, malformed: int = 0) -> None:
     """Write so many lines into a file; `malformed` of them are broken, each in one of six ways."""
-    choose = np.random.default_rng(seed)
-    times = make_times(count, choose)
-    signals = make_signals(times, choose)
-    order = make_order(count, choose)
-    places = sorted(choose.choice(count, min(malformed, count), replace=False).tolist())
-    broken = {at: BROKEN[number % len(BROKEN)] for number, at in enumerate(places)}
+    random = np.random.default_rng(seed)
+    times = make_times(count, random)
+    signals = make_signals(times, random)
+    order = make_order(count, random)
+    positions = sorted(random.choice(count, min(malformed, count), replace=False).tolist())
+    broken = {at: BROKEN[number % len(BROKEN)] for number, at in enumerate(positions)}
     with whole_file(path) as file:
         for first in range(0, count, CHUNK):
             rows = order[first : first + CHUNK]
-            lines = _lines(times[rows], 10_000_000 + rows, signals[:, rows], choose)
+            lines = _lines(times[rows], 10_000_000 + rows, signals[:, rows], random)
             done = 0
             for at in [at - first for at in broken if first <= at < first + len(rows)]:
                 file.write(lines[done:at].tobytes())
@@ -46,41 +46,41 @@ def write_events(path: Path, count: int = 1_000_000, seed: int = 2012, malformed
             file.write(lines[done:].tobytes())
 
 
-def make_times(count: int, choose: np.random.Generator) -> Array:
+def make_times(count: int, random: np.random.Generator) -> Array:
     """Times in ticks: 10 ms apart, give or take some microseconds, a few rows up to 8 ms late, and rare gaps."""
-    steps = 100_000 + choose.normal(0, 150, count)
-    steps += (choose.random(count) < 1 / 50_000) * choose.uniform(1, 30, count) * TICK
-    delays = (choose.random(count) < 0.01) * choose.uniform(0, 80_000, count)
+    steps = 100_000 + random.normal(0, 150, count)
+    steps += (random.random(count) < 1 / 50_000) * random.uniform(1, 30, count) * TICK
+    delays = (random.random(count) < 0.01) * random.uniform(0, 80_000, count)
     return (START * TICK + np.cumsum(steps) + delays).astype(np.int64)
 
 
-def make_signals(times: Array, choose: np.random.Generator) -> Array:
+def make_signals(times: Array, random: np.random.Generator) -> Array:
     """mf01, mf02 and mf03 as whole numbers: the state's level, a slow drift, and noise."""
     seconds = (times - times[0]) / TICK
     end = float(seconds[-1]) + 1
-    changes = np.cumsum(choose.exponential(90, int(end / 60) + 20) + 5)
-    states = choose.choice(len(OFTEN), len(changes) + 1, p=OFTEN)
+    changes = np.cumsum(random.exponential(90, int(end / 60) + 20) + 5)
+    states = random.choice(len(OFTEN), len(changes) + 1, p=OFTEN)
     signals = np.empty((3, len(times)), np.int64)
-    for one in range(3):
+    for signal in range(3):
         # A change of state takes two seconds.
-        levels = LEVELS[states, one].astype(float)
+        levels = LEVELS[states, signal].astype(float)
         corners = np.stack([changes, changes + 2], axis=1).ravel()
         level = np.interp(seconds, corners, np.stack([levels[:-1], levels[1:]], axis=1).ravel())
-        periods, phases = choose.uniform(700, 5_000, 3), choose.uniform(0, 2 * np.pi, 3)
+        periods, phases = random.uniform(700, 5_000, 3), random.uniform(0, 2 * np.pi, 3)
         drift = sum(np.sin(2 * np.pi * seconds / p + f) for p, f in zip(periods, phases, strict=True))
-        noise = choose.normal(0, 12, len(times))
-        signals[one] = np.clip(level * (1 + 0.006 * drift) + noise, 1_000, 9_999 if one == 2 else 99_999)
+        noise = random.normal(0, 12, len(times))
+        signals[signal] = np.clip(level * (1 + 0.006 * drift) + noise, 1_000, 9_999 if signal == 2 else 99_999)
     return signals
 
 
-def make_order(count: int, choose: np.random.Generator) -> Array:
+def make_order(count: int, random: np.random.Generator) -> Array:
     """The order of the rows in the file: a few come up to 50 rows after their place."""
-    late = choose.random(count) < LATE
-    delay = np.where(late, choose.integers(1, 51, count) + 0.5, 0)
+    late = random.random(count) < LATE
+    delay = np.where(late, random.integers(1, 51, count) + 0.5, 0)
     return np.argsort(np.arange(count) + delay, kind="stable")
 
 
-def _lines(times: Array, index: Array, signals: Array, choose: np.random.Generator) -> Array:
+def _lines(times: Array, index: Array, signals: Array, random: np.random.Generator) -> Array:
     """Lines as a matrix of bytes: every field has a fixed width."""
     count = len(times)
     seconds, ticks = np.divmod(times, TICK)
@@ -92,7 +92,7 @@ def _lines(times: Array, index: Array, signals: Array, choose: np.random.Generat
     for values, width in zip(signals, (5, 5, 4), strict=True):
         parts += [_digits(values, width), tab]
     for level in (70, 190, 150):
-        parts += [_digits(choose.integers(level - 15, level + 16, count), 4), tab]
+        parts += [_digits(random.integers(level - 15, level + 16, count), 4), tab]
     parts.append(_text(count, "0000\t" * 4 + "\t".join(SWITCHES) + "\r\n"))
     return np.concatenate(parts, axis=1)
 

@@ -1,4 +1,4 @@
-"""Rows that a job loses, in words: an error where all are rejected, a warning where times cost many of them."""
+"""Messages about rows that a job loses: an error where all are rejected, a warning where many are for their times."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ def check_some(job: Job, cleaned: Cleaned) -> None:
     kinds = ", ".join(f"{kind} ({count:,})" for kind, count in cleaned.reasons.items())
     first = cleaned.rejected.orderBy(ROW).select("reason", "file", "line").take(EXAMPLES)
     shown = "; ".join(f"line {row['line']} of {row['file']}: {row['reason']}" for row in first)
-    how = ""
+    hint = ""
     if "bad time" in cleaned.reasons:
         on = str(job.definition.on)
         pattern = format_of(job, cleaned.rows.schema[on].dataType.simpleString())
-        how = f". Times are read {'as ISO 8601' if pattern is None else f'by the format {pattern!r}'}; give the right "
-        how += (
+        hint = f". Times are read {'as ISO 8601' if pattern is None else f'by the format {pattern!r}'}; give the right "
+        hint += (
             f'one: {on} = {{ ..., type = "timestamp", format = "dd.MM.yyyy HH:mm:ss" }}, say'
             if job.lines is not None
             else 'one: options = { timestampFormat = "dd.MM.yyyy HH:mm:ss" }, say'
         )
-    raise SlidewiseError(f"none of the {cleaned.rows_in:,} rows can be read: {kinds}. {shown}{how}")
+    raise SlidewiseError(f"none of the {cleaned.rows_in:,} rows can be read: {kinds}. {shown}{hint}")
 
 
 def warning_of(job: Job, cleaned: Cleaned, lost: int) -> str:
-    """What to say where more rows are lost for their times than the job accepts; nothing elsewhere."""
+    """The warning where more rows are lost for their times than the job accepts; nothing elsewhere."""
     if not cleaned.rows_in or lost <= job.late_limit * cleaned.rows_in:
         return ""
     newest, file, line = _newest(job, cleaned)
-    said = f"{lost:,} of {cleaned.rows_in:,} rows ({lost / cleaned.rows_in:.1%}) are lost for their times"
+    warning = f"{lost:,} of {cleaned.rows_in:,} rows ({lost / cleaned.rows_in:.1%}) are lost for their times"
     late = cleaned.late if job.out_of_order == "drop" else 0
-    said += f": {late:,} out of order, {cleaned.ahead_count:,} too far ahead"
+    warning += f": {late:,} out of order, {cleaned.ahead_count:,} too far ahead"
     if newest is not None:
-        said += (
+        warning += (
             f". The newest time that was believed is {newest}, in line {line} of {file}; if it is wrong, it has made "
         )
-        said += "those after it late"
+        warning += "those after it late"
     advice = "" if job.ahead is not None else 'put such rows aside with [clean] ahead = "1 day"; '
     share = min(1.0, round(lost / cleaned.rows_in + 0.05, 1))
-    return f"{said}: {advice}accept it with [clean] late_limit = {share}"
+    return f"{warning}: {advice}accept it with [clean] late_limit = {share}"
 
 
 def _newest(job: Job, cleaned: Cleaned) -> tuple[Any, ...]:
