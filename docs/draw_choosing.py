@@ -59,7 +59,7 @@ def drawn() -> str:
     for i, rule in enumerate(RULES):
         y = 20 + ROW * i
         asked = [("ask", line) for line in wrap(rule.question, 52)]
-        lines += box(LEFT, y, LEFT_WIDTH, QUESTION, [*asked, ("said", rule.said)])
+        lines += box(LEFT, y, LEFT_WIDTH, QUESTION, [*asked, ("said", rule.example)])
         lines += arrow(LEFT + LEFT_WIDTH, y + HEIGHT // 2, RIGHT, y + HEIGHT // 2, "yes")
         lines += answer(RIGHT, y, RIGHT_WIDTH, ANSWER, rule.choice)
         lines += arrow(middle, y + HEIGHT, middle, y + ROW, "no")

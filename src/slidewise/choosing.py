@@ -1,4 +1,4 @@
-"""Which algorithm keeps a window, and why: the paper's closing advice as one table."""
+"""The choice of an algorithm for a window, and the reason: the paper's closing advice as one table of rules."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Choice:
         return "running state" if self.algorithm is None else self.algorithm.__name__
 
 
-class Asked(NamedTuple):
-    """What is known about a window and its rows."""
+class Requirements(NamedTuple):
+    """An operator, its window, and what the caller says about the rows: the input of the rules."""
 
     operator: Operator
     window: Window | None
@@ -55,19 +55,19 @@ class Asked(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A question about what is asked, how to say yes to it, and the choice then."""
+    """A question about the requirements, an example of a yes, its predicate, and the choice where that holds."""
 
     question: str
-    said: str
-    holds: Callable[[Asked], bool]
+    example: str
+    holds: Callable[[Requirements], bool]
     choice: Choice
 
 
-def _shares(asked: Asked) -> bool:
-    """Whether windows had better share one structure: there are enough of them, for what each by itself would have."""
+def _shares(asked: Requirements) -> bool:
+    """Whether it is cheaper that windows share one structure: there are enough, for what each alone would have."""
     if asked.windows == 1 or not asked.spikes:
         return False
-    alone = _chosen(asked._replace(windows=1, gaps=None)).algorithm
+    alone = _first_choice(asked._replace(windows=1, gaps=None)).algorithm
     return asked.windows >= share_from(alone)
 
 
@@ -208,10 +208,10 @@ def choose(
         raise SlidewiseError(f"windows= is how many windows there are, from 1 on, not {windows!r}")
     if gaps not in (None, "long"):
         raise SlidewiseError(f"gaps= is 'long' or None, not {gaps!r}")
-    return _chosen(Asked(operator, window, integers, spikes, late, windows, gaps))
+    return _first_choice(Requirements(operator, window, integers, spikes, late, windows, gaps))
 
 
-def _chosen(asked: Asked) -> Choice:
+def _first_choice(asked: Requirements) -> Choice:
     return next((rule.choice for rule in RULES if rule.holds(asked)), DEFAULT)
 
 
@@ -221,7 +221,7 @@ _SHARE_FROM: dict[type[Swag] | None, int] = {DabaLite: 4, SlickDeque: 8, Subtrac
 
 
 def share_from(algorithm: type[Swag] | None) -> int:
-    """How many windows of an operator it takes for them to share one structure, where spikes do no harm."""
+    """The number of windows of an operator from which on they share one structure, where spikes do no harm."""
     return _SHARE_FROM[algorithm]
 
 
@@ -247,13 +247,13 @@ def shared_windows(definition: Definition) -> list[list[str]]:
 
 def _sharing(definition: Definition, names: list[str]) -> list[str]:
     """Those of these aggregates whose window is also that of an operator with enough windows."""
-    asked = [(name, definition.columns[name].operator, _width(definition.columns[name])) for name in names]
+    members = [(name, definition.columns[name].operator, _width(definition.columns[name])) for name in names]
     widths = set()
-    for _, operator, width in asked:
-        own = {other for _, one, other in asked if one == operator}
+    for _, operator, width in members:
+        own = {its_width for _, its_operator, its_width in members if its_operator == operator}
         if len(own) >= share_from(choose(operator, spikes=True).algorithm):
             widths.add(width)
-    return [name for name, _, width in asked if width in widths]
+    return [name for name, _, width in members if width in widths]
 
 
 def _width(aggregate: Aggregate) -> tuple[object, ...]:

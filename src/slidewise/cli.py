@@ -88,13 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Finds a trace's operations behind its options too, where argparse looks for no argument that may be left out."""
+    """A parser that finds a trace's operations behind its options too; argparse finds no optional argument there."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        found, rest = super().parse_known_args(args, namespace)
-        if rest and not rest[0].startswith("-") and getattr(found, "operations", "") is None:
-            found.operations = rest.pop(0)
-        return found, rest
+        options, rest = super().parse_known_args(args, namespace)
+        if rest and not rest[0].startswith("-") and getattr(options, "operations", "") is None:
+            options.operations = rest.pop(0)
+        return options, rest
 
 
 def _cache(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""A definition is what the user asked for: keys, a time column, and named aggregates. Plain data; nothing here runs."""
+"""A definition: keys, a time column, and named aggregates over windows. Plain data; nothing here runs."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Definition:
         offset: Length | timedelta | str | None = None,
         **more: Aggregate,
     ) -> None:
-        for name, given in (("every", every), ("offset", offset)):
-            if isinstance(given, Aggregate):
+        for name, value in (("every", every), ("offset", offset)):
+            if isinstance(value, Aggregate):
                 raise SlidewiseError(
-                    f"{name}= is a duration, so an aggregate of that name is given as columns={{{name!r}: {given!r}}}"
+                    f"{name}= is a duration, so an aggregate of that name is given as columns={{{name!r}: {value!r}}}"
                 )
         set_once = object.__setattr__
         set_once(self, "by", _names("by", by))
@@ -75,12 +75,12 @@ class Definition:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that aggregates read, each once, in the order they are named."""
-        found: dict[str, None] = {}
+        inputs: dict[str, None] = {}
         for aggregate in self.columns.values():
-            found |= dict.fromkeys(aggregate.columns)
+            inputs |= dict.fromkeys(aggregate.columns)
             if aggregate.condition is not None:
-                found[aggregate.condition] = None
-        return tuple(found)
+                inputs[aggregate.condition] = None
+        return tuple(inputs)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class Definition:
         text = json.dumps(described, sort_keys=True, separators=(",", ":"), default=repr)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def __setattr__(self, name: str, _value: Any) -> None:
+    def __setattr__(self, name: str, _value: object) -> None:
         raise SlidewiseError(f"a definition does not change; make a new one with another {name!r}")
 
     def __delattr__(self, name: str) -> None:
@@ -135,7 +135,7 @@ class Definition:
         parts += [f"on={self.on!r}"] if self.on is not None else []
         parts += [f"ties={_shown(self.ties)}"] if self.ties else []
         beat = (("every", self.every), ("offset", self.offset))
-        parts += [f"{name}={_length(given)!r}" for name, given in beat if given is not None]
+        parts += [f"{name}={_length(length)!r}" for name, length in beat if length is not None]
         plain = {name: a for name, a in self.columns.items() if name.isidentifier() and name not in _ARGUMENTS}
         other = {name: a for name, a in self.columns.items() if name not in plain}
         if list(self.columns) != [*other, *plain]:  # order counts, so none is written as an argument
@@ -152,7 +152,7 @@ _ARGUMENTS = ("by", "on", "ties", "columns", "every", "offset", "self")
 class _Columns(dict[str, Aggregate]):
     """A dict that does not change."""
 
-    def _refuse(self, *_args: Any, **_named: Any) -> Any:
+    def _refuse(self, *_args: object, **_named: object) -> Any:
         raise SlidewiseError("a definition does not change; make a new one with other columns")
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
@@ -162,12 +162,12 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _names(role: str, given: Names) -> tuple[str, ...]:
-    if given is None:
+def _names(role: str, value: Names) -> tuple[str, ...]:
+    if value is None:
         return ()
-    if not isinstance(given, Iterable):
-        raise SlidewiseError(f"{role}= takes names of columns, not {given!r}")
-    names = (given,) if isinstance(given, str) else tuple(given)
+    if not isinstance(value, Iterable):
+        raise SlidewiseError(f"{role}= takes names of columns, not {value!r}")
+    names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
         if not _is_name(name):
             raise SlidewiseError(f"{role}= takes names of columns, not {name!r}")
@@ -206,15 +206,25 @@ def _shown(names: tuple[str, ...]) -> str:
     return repr(names[0]) if len(names) == 1 else repr(list(names))
 
 
-def _described(aggregate: Aggregate) -> Any:
+def _described(aggregate: Aggregate) -> list[Any]:
+    """All of an aggregate that stored state depends on, as JSON holds it."""
     op, window = aggregate.operator, aggregate.window
     assert window is not None
     kind = "builtin" if op.builtin else "user"
     parameters = sorted((name, repr(value)) for name, value in op.parameters.items())
-    return [kind, op.name, op.version, op.state, parameters, aggregate.columns, aggregate.condition, _of(window)]
+    return [
+        kind,
+        op.name,
+        op.version,
+        op.state,
+        parameters,
+        aggregate.columns,
+        aggregate.condition,
+        _described_window(window),
+    ]
 
 
-def _of(window: Window) -> Any:
+def _described_window(window: Window) -> list[Any]:
     described = [window.rows, _ticks_of(window.last), window.closed, window.at_least]
     return described if window.grain is None else [*described, _ticks_of(window.grain)]
 
@@ -229,7 +239,7 @@ def _length(length: Length | None) -> Any:
 
 
 def _check_on_beat(name: str, window: Window, beat: Length) -> None:
-    """Windows that are answered on a beat are windows of time, and of its kind."""
+    """Check that a window that is answered on a beat is one of time, and of its kind."""
     if window.last is None:
         what = "all rows so far" if window.rows is None else f"rows={window.rows}"
         raise SlidewiseError(
@@ -255,11 +265,11 @@ def order_matters(aggregate: Aggregate) -> bool:
 
 
 def check_names(definition: Definition, names: list[Any], what: str, index: Iterable[Any] = ()) -> None:
-    """Every column that is read is there, and none that is added; `index` are names that pandas keeps apart."""
+    """Check that every column that is read exists, and none that is added; `index` are the names of pandas' index."""
     for name in definition.needs:
         if name not in names:
             has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-            hint = did_you_mean(name, [str(one) for one in names])
+            hint = did_you_mean(name, [str(column) for column in names])
             hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
             raise InputError(f"column {name!r} not found; the {what} has {has or 'no columns'}{hint}")
         if names.count(name) > 1:

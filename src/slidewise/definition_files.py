@@ -1,6 +1,6 @@
-"""Definitions as plain dicts and as TOML, so that one can live in a file.
+"""Serialisation of definitions as plain dicts and as TOML.
 
-A built-in operator is named as in `sw.`; a user's own by its import path, `"package.module:name"`, see `own_operators`.
+A built-in operator is named as in `sw.`; a user's own by its import path, `"package.module:name"`, see `import_paths`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def resolved_arguments(written: Mapping[str, Any], find: Find) -> dict[str, Any]
         "ties": written.get("ties", ()),
         "every": written.get("every"),
         "offset": written.get("offset"),
-        "columns": {name: _aggregate_in(name, one, find) for name, one in columns.items()},
+        "columns": {name: _aggregate_in(name, column, find) for name, column in columns.items()},
     }
 
 
@@ -100,8 +100,8 @@ def _unresolved(aggregate: Aggregate) -> OperatorPath | None:
 
 def own_paths(definition: Definition) -> dict[str, OperatorPath]:
     """By column, the operators that a definition of stand-ins still lacks."""
-    found = {name: _unresolved(aggregate) for name, aggregate in definition.columns.items()}
-    return {name: path for name, path in found.items() if path is not None}
+    paths = {name: _unresolved(aggregate) for name, aggregate in definition.columns.items()}
+    return {name: path for name, path in paths.items() if path is not None}
 
 
 def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
     return written
 
 
-def _aggregate_in(name: str, written: Any, find: Find) -> Aggregate:
+def _aggregate_in(name: str, written: object, find: Find) -> Aggregate:
     where = f"the column {name!r}"
     if not isinstance(written, Mapping):
         raise SlidewiseError(f"{where} is a dict with an operator and a window, not {written!r}")
@@ -159,14 +159,15 @@ def _length_out(length: Duration | int | float) -> str | int | float:
     return str(length) if isinstance(length, Duration) else length
 
 
-def _parameter_out(value: Any) -> Any:
+def _parameter_out(value: object) -> object:
     """A parameter as TOML and JSON can hold it; bytes are written as hexadecimal digits."""
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     return [_parameter_out(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _parameter_in(value: Any) -> Any:
+def _parameter_in(value: object) -> object:
+    """A parameter as it was before `_parameter_out`."""
     if isinstance(value, Mapping) and list(value) == ["bytes"]:
         digits = value["bytes"]
         try:
@@ -182,7 +183,7 @@ def _check_names(written: Mapping[str, Any], known: tuple[str, ...], where: str)
             raise SlidewiseError(f"{where} has no {name!r}; it has {', '.join(known)}{did_you_mean(str(name), known)}")
 
 
-def _operator(name: Any, parameters: Mapping[str, Any], find: Find) -> Operator:
+def _operator(name: object, parameters: Mapping[str, Any], find: Find) -> Operator:
     if not isinstance(name, str):
         raise SlidewiseError(f"an operator is written as text, such as 'max' or 'package.module:name', not {name!r}")
     if ":" not in name:
@@ -212,7 +213,7 @@ def to_toml(definition: Definition) -> str:
 
 
 def from_toml_text(text: str) -> dict[str, Any]:
-    """What TOML says, as a dict."""
+    """The dict that a TOML text holds."""
     if not isinstance(text, str):
         raise SlidewiseError(f"from_toml takes text, not {type(text).__name__}; read a file with Path(...).read_text()")
     try:
@@ -224,7 +225,7 @@ def from_toml_text(text: str) -> dict[str, Any]:
         raise SlidewiseError(f"the definition is no valid TOML: {error}{hint}") from error
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -236,7 +237,7 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_text(key)} = {_value(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{_text(key)} = {_value(item)}' for key, item in value.items())}}}"
     raise SlidewiseError(f"TOML cannot hold {value!r} ({type(value).__name__}); use to_dict")
 
 

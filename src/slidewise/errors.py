@@ -56,13 +56,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("TEMP", ["temp", "time"])
     "; did you mean 'temp'?"
     """
-    folded = {one.casefold(): one for one in known}
+    folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), list(folded), n=1)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 
 def users_stack_level() -> int:
-    """How far above its caller the first function outside this package stands: a warning's `stacklevel`."""
+    """The `stacklevel` of a warning that points to the first function outside this package."""
     import sys
 
     level = 1

@@ -89,9 +89,9 @@ _OF_CELLS = {
 
 
 class Explanation(tuple[Explained, ...]):
-    """For each column: what runs, why, what it costs at most, and how much state a key needs. Prints as text.
+    """The explanation of a definition, by column: what runs, why, its worst cost, and a key's state. Prints as text.
 
-    Columns of which the same is to be said stand together, and it is said once. `spark` is how it runs on the DataFrame
+    Columns that have the same lines are grouped, and the lines printed once. `spark` is how it runs on the DataFrame
     that was asked about, or None; `beats` are those of the definition, or None.
     """
 
@@ -104,17 +104,17 @@ class Explanation(tuple[Explained, ...]):
             parts.insert(0, str(self.beats))
         lines = _lines if self.beats is None else self.beats.lines
         groups: dict[tuple[str, ...], list[Explained]] = {}
-        for one in self:
-            groups.setdefault(tuple(lines(one)), []).append(one)
-        common = [line for line in next(iter(groups), ()) if len(groups) > 1 and all(line in said for said in groups)]
+        for column in self:
+            groups.setdefault(tuple(lines(column)), []).append(column)
+        common = [line for line in next(iter(groups), ()) if len(groups) > 1 and all(line in group for group in groups)]
         notes: dict[Note, list[str]] = {}
-        for one in self if self.beats is None else ():
-            for note in _notes(one):
-                notes.setdefault(note, []).append(one.name)
-        for said, members in groups.items():
-            heads = [f"{one.name} = {one.aggregate!r}" for one in members]
-            own = [note for note, of in notes.items() if of == [one.name for one in members]]
-            parts += [*heads, *(f"    {line}" for line in said if line not in common)]
+        for column in self if self.beats is None else ():
+            for note in _notes(column):
+                notes.setdefault(note, []).append(column.name)
+        for its_lines, members in groups.items():
+            heads = [f"{column.name} = {column.aggregate!r}" for column in members]
+            own = [note for note, of in notes.items() if of == [column.name for column in members]]
+            parts += [*heads, *(f"    {line}" for line in its_lines if line not in common)]
             parts += [f"    {note.what}: {note.text}" for note in own]
             notes = {note: of for note, of in notes.items() if note not in own}
         if common:
@@ -126,33 +126,33 @@ class Explanation(tuple[Explained, ...]):
     __str__ = __repr__
 
 
-def _lines(one: Explained) -> list[str]:
-    """What is said of a column."""
+def _lines(column: Explained) -> list[str]:
+    """The lines about a column."""
     lines = [
-        f"on tables: {one.kernel}",
-        f"live: {one.choice.name}, for {one.choice.why}",
-        f"calls per event: {one.calls}",
-        f"a key's state: {one.state}",
+        f"on tables: {column.kernel}",
+        f"live: {column.choice.name}, for {column.choice.why}",
+        f"calls per event: {column.calls}",
+        f"a key's state: {column.state}",
     ]
-    window = one.aggregate.window
+    window = column.aggregate.window
     if window is not None and window.grain is not None:
         lines.append(f"grain: the window is longer than {window.last} by less than {window.grain}")
-    return [*lines, f"on a stream: {one.on_a_stream}"] if one.on_a_stream else lines
+    return [*lines, f"on a stream: {column.on_a_stream}"] if column.on_a_stream else lines
 
 
 class Note(NamedTuple):
-    """What is said beside of some columns: those that share a structure, or those of one suggestion."""
+    """A note on some columns: those that share a structure, or those of one suggestion."""
 
     what: str
     text: str
     together: tuple[str, ...] = ()
 
 
-def _notes(one: Explained) -> list[Note]:
-    notes = [] if one.suggestion is None else [Note("suggestion", one.suggestion)]
-    if one.together:
-        text = f"one FlatFit for these {len(one.together)} columns"
-        notes.append(Note("with live(spikes=True)", text, one.together))
+def _notes(column: Explained) -> list[Note]:
+    notes = [] if column.suggestion is None else [Note("suggestion", column.suggestion)]
+    if column.together:
+        text = f"one FlatFit for these {len(column.together)} columns"
+        notes.append(Note("with live(spikes=True)", text, column.together))
     return notes
 
 
@@ -167,7 +167,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BeatCost:
-    """What answers on a beat come to: how often, and into how many slices a key's windows are cut at most."""
+    """The cost of answers on a beat: how often, and into how many slices a key's windows are cut at most."""
 
     every: Length
     offset: Length | None
@@ -200,7 +200,7 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
     key has in a second, or in one unit where times are numbers.
     """
     together = {name: tuple(names) for names in shared_windows(definition) for name in names}
-    found = Explanation(
+    explanation = Explanation(
         Explained(
             name,
             one,
@@ -216,8 +216,8 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
         windows = [aggregate.window for aggregate in definition.columns.values() if aggregate.window is not None]
         timed = isinstance(definition.every, Duration)
         beats = Beats(definition.every, definition.offset, windows, 1 if timed else None, floats=not timed)
-        found.beats = BeatCost(definition.every, definition.offset, beats.high - min(beats.lows) + beats.per)
-    return found
+        explanation.beats = BeatCost(definition.every, definition.offset, beats.high - min(beats.lows) + beats.per)
+    return explanation
 
 
 def _kernel(aggregate: Aggregate) -> str:
@@ -278,22 +278,22 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     if rows is not None:
         if rows <= MANY:
             return None
-        found = f"a window holds up to {rows:,} rows of a key"
+        reason = f"a window holds up to {rows:,} rows of a key"
     elif rate is not None:
         if rate * length <= MANY:
             return None
-        found = f"{math.ceil(rate * length):,} rows of a key at {rate:,g} events {unit}"
+        reason = f"{math.ceil(rate * length):,} rows of a key at {rate:,g} events {unit}"
     else:
         if not isinstance(last, Duration) or FAST * length <= MANY:
             return None
-        found = f"more than a million rows of a key from {MANY / length:,.3g} events {unit} on"
+        reason = f"more than a million rows of a key from {MANY / length:,.3g} events {unit} on"
     grain = grain_for(last)
     size = last.ns if isinstance(last, Duration) else last
     step = grain.ns if isinstance(grain, Duration) else grain
     shown = repr(str(grain)) if isinstance(grain, Duration) else repr(grain)
-    asked = aggregate.operator.traits.quantile
-    instead = "" if asked is None else f"sw.quantile({asked.q!r}, approximate=0.01) and "
-    return f"{found}; with {instead}grain={shown} at most {most_cells(size, step):,} partials"
+    quantile = aggregate.operator.traits.quantile
+    instead = "" if quantile is None else f"sw.quantile({quantile.q!r}, approximate=0.01) and "
+    return f"{reason}; with {instead}grain={shown} at most {most_cells(size, step):,} partials"
 
 
 def grain_for(last: Duration | int | float) -> Duration | int | float:

@@ -1,4 +1,4 @@
-"""A user's own operators by import path, `"package.module:name"`, and which modules may be imported for them.
+"""Import paths of users' own operators, `"package.module:name"`, and which modules may be imported for them.
 
 A written definition is data, and data runs nothing: an operator is taken from a module that the program has imported
 already, and another module is imported only where the caller says so, once everything else has been checked.
@@ -21,7 +21,7 @@ Imports = bool | str | Iterable[str]
 
 
 class OperatorPath(NamedTuple):
-    """Where an operator has its name."""
+    """The module of an operator, and its name in there."""
 
     module: str
     name: str
@@ -84,25 +84,25 @@ def operator_at(path: OperatorPath, imports: bool | tuple[str, ...], remedy: str
     names = _namespace(path.module)
     if names is None or (path.name not in names and is_allowed(path.module, imports)):
         try:
-            found = getattr(importlib.import_module(path.module), path.name)
+            value = getattr(importlib.import_module(path.module), path.name)
         except Exception as error:  # whatever the module raises while it runs
-            said = str(error) if isinstance(error, ImportError | AttributeError) else repr(error)
-            raise SlidewiseError(f"the operator '{path}' cannot be imported: {said}") from error
+            reason = str(error) if isinstance(error, ImportError | AttributeError) else repr(error)
+            raise SlidewiseError(f"the operator '{path}' cannot be imported: {reason}") from error
     elif path.name in names:
-        found = names[path.name]
+        value = names[path.name]
     else:
         raise SlidewiseError(
             f"the operator '{path}' cannot be imported: the module {path.module!r} has no {path.name!r}"
         )
-    if not isinstance(found, Operator):
-        raise SlidewiseError(f"'{path}' is no operator but a {type(found).__name__}; write where sw.operator put it")
-    return found
+    if not isinstance(value, Operator):
+        raise SlidewiseError(f"'{path}' is no operator but a {type(value).__name__}; write where sw.operator put it")
+    return value
 
 
 def _namespace(module: str) -> dict[str, Any] | None:
     """The names at the top of a module that is imported already; looking at them runs nothing of it."""
-    found = sys.modules.get(module)
-    return object.__getattribute__(found, "__dict__") if isinstance(found, ModuleType) else None
+    imported = sys.modules.get(module)
+    return object.__getattribute__(imported, "__dict__") if isinstance(imported, ModuleType) else None
 
 
 def import_path(name: str, op: Operator) -> str:

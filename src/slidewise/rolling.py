@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.operators.aggregate import check_partials
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration, Window
 
+if TYPE_CHECKING:
+    from slidewise.columns.series import Series
+
 
 def rolling(
-    values: Any,
+    values: Series | tuple[Series, ...],
     op: Operator,
     *,
     rows: int | None = None,
-    times: Any = None,
+    times: Series | None = None,
     last: Duration | timedelta | str | int | float | None = None,
     closed: str = "right",
-    by: Any = None,
+    by: Series | None = None,
     at_least: int | None = None,
     grain: Duration | timedelta | str | int | float | None = None,
-) -> Any:
+) -> Series:
     """The operator over the last `rows` rows, or over the `last` stretch of `times`, at every row.
 
     `values` is a NumPy array, an Arrow array or chunked array, or a pandas or polars Series, or a tuple of them where
@@ -52,7 +55,7 @@ def rolling(
     if not max(fewest, 1) <= len(series) <= max(most, 1):
         raise SlidewiseError(f"{op.name} takes the columns ({', '.join(op.inputs)}), but got {len(series)} series")
     names = [f"input {i + 1}" if len(series) > 1 else "the input" for i in range(len(series))]
-    columns = [read(one, name) for one, name in zip(series, names, strict=True)]
+    columns = [read(values, name) for values, name in zip(series, names, strict=True)]
     when = None if times is None else read(times, "times")
     keys = None if by is None else read(by, "by")
     check_lengths(columns, {"times": when, "by": keys})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
@@ -10,9 +11,14 @@ from slidewise.definition_files import arguments_of, from_toml_text, to_dict, to
 from slidewise.errors import SlidewiseError
 from slidewise.explaining import Explanation, explain
 from slidewise.import_paths import Imports
+from slidewise.windows import Length
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from slidewise.columns.frames import Table
     from slidewise.live.live import Live
+    from slidewise.live.set_aside import Aside
 
 
 class Sliding(Definition):
@@ -37,7 +43,7 @@ class Sliding(Definition):
 
     __slots__ = ()
 
-    def __call__(self, table: Any, **options: Any) -> Any:
+    def __call__(self, table: Table | DataFrame, **options: Any) -> Any:
         """The table with a column per aggregate behind its own; its rows stay in their order.
 
         A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it, and
@@ -63,8 +69,8 @@ class Sliding(Definition):
         late: str = "error",
         answered: Callable[[dict[str, Any]], Any] | None = None,
         spikes: bool = False,
-        retain: Any = None,
-        ahead: Any = None,
+        retain: Length | timedelta | str | None = None,
+        ahead: Length | timedelta | str | None = None,
         ahead_of: str | None = None,
         late_to: Callable[[dict[str, Any], str], Any] | None = None,
     ) -> Live:
@@ -106,7 +112,7 @@ class Sliding(Definition):
         return Live(self, late=late, answered=answered, spikes=spikes, aside=aside)
 
     def _live_on_beat(
-        self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: Any, *others: Any
+        self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: Aside, *others: object
     ) -> Live:
         from slidewise.live.beats.beat_live import BeatLive
 
@@ -115,14 +121,14 @@ class Sliding(Definition):
                 f"late='revise' is not for every={str(self.every)!r}: a beat is given once, when it is complete; let "
                 "late events wait with late='wait:10s', say"
             )
-        for name, given in zip(("spikes", "retain"), others, strict=True):
-            if given:
+        for name, option in zip(("spikes", "retain"), others, strict=True):
+            if option:
                 raise SlidewiseError(
                     f"{name}= is not for every=: windows over slices are short, and beats are not revised"
                 )
         return BeatLive(self, late=late, answered=answered, aside=aside)
 
-    def flush(self, stream: Any, checkpoint: str, *, operator: int | None = None, **options: Any) -> Any:
+    def flush(self, stream: DataFrame, checkpoint: str, *, operator: int | None = None, **options: Any) -> DataFrame:
         """A batch DataFrame of the answers to the rows that a stopped query over a stream still has waiting.
 
         `stream` and the options are those of the call that made the query, and `checkpoint` is its checkpoint, which
@@ -151,7 +157,9 @@ class Sliding(Definition):
 
         return restore(self, blob, answered, key, late_to)
 
-    def explain(self, table: Any = None, *, rate: float | None = None, **options: Any) -> Explanation:
+    def explain(
+        self, table: Table | DataFrame | None = None, *, rate: float | None = None, **options: Any
+    ) -> Explanation:
         """For each column: what runs and why, the bound on calls per event, and the state per key.
 
         With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs. A grain is
@@ -209,5 +217,5 @@ class Sliding(Definition):
         return cls.from_dict(from_toml_text(text), imports=imports)
 
 
-def _is_spark(table: Any) -> bool:
+def _is_spark(table: object) -> bool:
     return type(table).__module__.startswith("pyspark.")

@@ -129,7 +129,7 @@ def test_the_picture_is_drawn_from_the_rules() -> None:
     root = ElementTree.fromstring(stored)
     words = " ".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
     for rule in RULES:
-        for part in (rule.question, rule.said, rule.choice.name):
+        for part in (rule.question, rule.example, rule.choice.name):
             assert part in words
     assert DEFAULT.name in words
 

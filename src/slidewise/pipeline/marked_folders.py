@@ -1,7 +1,7 @@
 """Folders and tables with a marker file of the job that wrote them: nothing without it is ever removed.
 
-A folder of a run has a name of its own with a random part. A table's marker lists its files, so that a file that somebody
-put beside them is seen.
+The folder of a run has a name with a random part. A table's marker lists its files, so that a file that somebody put
+beside them is seen.
 """
 
 from __future__ import annotations

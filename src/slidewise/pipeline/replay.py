@@ -37,7 +37,7 @@ _HEARTBEAT = -1  # the number of the row that moves the watermark past all other
 
 @dataclass(frozen=True)
 class Replay:
-    """The result of a replay: rows and aggregates compared, the micro-batches it took, and the seconds of the query alone."""
+    """The result of a replay: rows and aggregates compared, the micro-batches it took, and the query's seconds."""
 
     rows: int
     columns: int
