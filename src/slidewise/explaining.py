@@ -1,4 +1,4 @@
-"""What runs for each column of a definition, why, what it costs, and where a grain would cost less."""
+"""Explanations of definitions: for each column what runs, why, what it costs, and where a grain would cost less."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Explained:
 
     @property
     def partials(self) -> int | None:
-        """How many partials a window with a grain holds at most; None without a grain."""
+        """The most partials that a window with a grain holds; None without a grain."""
         window = self.aggregate.window
         if window is None or window.grain is None:
             return None
-        last, grain = [one.ns if isinstance(one, Duration) else one for one in (window.last, window.grain)]
+        last, grain = [length.ns if isinstance(length, Duration) else length for length in (window.last, window.grain)]
         return most_cells(last, grain) + (window.closed in ("left", "neither"))
 
     @property
@@ -49,7 +49,7 @@ class Explained:
 
     @property
     def state(self) -> str:
-        """How much state a key needs."""
+        """The size of a key's state."""
         if self.partials is not None:
             most = f"at most {self.partials:,} partials at any rate of events"
             if self.bytes_per_state is None:
@@ -68,7 +68,7 @@ class Explained:
 
     @property
     def on_a_stream(self) -> str:
-        """What a micro-batch reads of a window that does not fit into one page, where that is worth a word."""
+        """The cost of a micro-batch for a window that does not fit into one page, where that is worth a word."""
         op = self.aggregate.operator
         if self.choice.algorithm is None:
             return ""
@@ -180,21 +180,21 @@ class BeatCost:
             f"    rows are folded into slices, at most {self.slices:,} for each key, which all windows and beats share"
         )
 
-    def lines(self, one: Explained) -> list[str]:
-        """What is said of a column."""
-        size = one.bytes_per_state
-        kept, state = "a partial", f"at most {_bytes(self.slices * ((size or 0) + 8))}"
+    def lines(self, column: Explained) -> list[str]:
+        """The lines about a column."""
+        op, size = column.aggregate.operator, column.bytes_per_state
+        content, state = "a partial", f"at most {_bytes(self.slices * ((size or 0) + 8))}"
         calls = "2 of the operator, and at most 6 more for each beat, whatever the window"
         if size is None:
-            state = f"at most {self.slices:,} states, whose size is the operator's own ({one.aggregate.operator.state})"
-        if one.aggregate.operator.traits.quantile is not None:
-            kept, state = "their rows, since ranks need every value", "16 bytes for each row in the window"
+            state = f"at most {self.slices:,} states, whose size is the operator's own ({op.state})"
+        if op.traits.quantile is not None:
+            content, state = "their rows, since ranks need every value", "16 bytes for each row in the window"
             calls = "none; O(log n) steps for each event, by OrderStatistics"
-        return [f"slices keep: {kept}", f"calls per event: {calls}", f"a key's state: {state}"]
+        return [f"slices keep: {content}", f"calls per event: {calls}", f"a key's state: {state}"]
 
 
 def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate: float | None = None) -> Explanation:
-    """What runs for each column of a definition, and why.
+    """Explain what runs for each column of a definition, and why.
 
     `rows` is how many rows the longest window of each column holds, where that is known, and `rate` how many events a
     key has in a second, or in one unit where times are numbers.
@@ -203,14 +203,14 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
     explanation = Explanation(
         Explained(
             name,
-            one,
-            choose(one.operator, one.window),
-            _kernel(one),
-            state_bytes(one.operator),
+            aggregate,
+            choose(aggregate.operator, aggregate.window),
+            _kernel(aggregate),
+            state_bytes(aggregate.operator),
             together.get(name, ()),
-            suggestion(one, (rows or {}).get(name), rate),
+            suggestion(aggregate, (rows or {}).get(name), rate),
         )
-        for name, one in definition.columns.items()
+        for name, aggregate in definition.columns.items()
     )
     if definition.every is not None:
         windows = [aggregate.window for aggregate in definition.columns.values() if aggregate.window is not None]

@@ -172,7 +172,7 @@ def local_candidates() -> Iterator[FolderCandidate]:
 
 
 def spark_directories() -> list[Path]:
-    """Where Spark lets this process put files: what a worker is told, and what YARN and a standalone worker tell."""
+    """The local directories of Spark for this process: those of a worker, of YARN, and of a standalone worker."""
     lists = [os.environ.get(name, "").split(",") for name in ("SPARK_LOCAL_DIRS", "LOCAL_DIRS")]
     lists.append(os.environ.get("SPARK_EXECUTOR_DIRS", "").split(os.pathsep))
     folders = [folder for several in lists for folder in several]

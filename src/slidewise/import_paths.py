@@ -106,7 +106,7 @@ def _namespace(module: str) -> dict[str, Any] | None:
 
 
 def import_path(name: str, op: Operator) -> str:
-    """Where a user's operator can be imported from: first of all the module of one of its functions."""
+    """The import path of a user's operator: first of all from the module of one of its functions."""
     near = [getattr(function, "__module__", None) for function in (op.combine, op.lift, op.lower)]
     for module in dict.fromkeys([*near, *sys.modules]):
         if module is None or module == "__main__":

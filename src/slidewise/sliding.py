@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from slidewise.columns.frames import Table
     from slidewise.live.live import Live
-    from slidewise.live.set_aside import Aside
+    from slidewise.live.set_aside import SetAside
 
 
 class Sliding(Definition):
-    """What to compute, at every event, over which rows: keys, a time column, and named aggregates over windows.
+    """A definition of sliding windows that runs: keys, a time column, and named aggregates, answered at every event.
 
     Run it: `definition(table)` on pyarrow, pandas and polars tables, `definition.live()` one event at a time.
     Look at it: `explain()`, `repr`, `==`, `hash`, `fingerprint()`.
@@ -112,7 +112,7 @@ class Sliding(Definition):
         return Live(self, late=late, answered=answered, spikes=spikes, aside=aside)
 
     def _live_on_beat(
-        self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: Aside, *others: object
+        self, late: str, answered: Callable[[dict[str, Any]], Any] | None, aside: SetAside, *others: object
     ) -> Live:
         from slidewise.live.beats.beat_live import BeatLive
 

@@ -55,9 +55,9 @@ def job_text(name: str, source: str, sink: str) -> str:
     return head + "\n".join(lines) + "\n"
 
 
-def check_folder(folder: Path, made: list[str], overwrite: bool) -> None:
+def check_folder(folder: Path, names: list[str], overwrite: bool) -> None:
     """Refuse to overwrite what is in the folder, unless that was asked for, and then all but a demonstration's own."""
-    existing = [name for name in made if os.path.lexists(folder / name)]
+    existing = [name for name in names if os.path.lexists(folder / name)]
     if existing and not overwrite:
         raise SlidewiseError(
             f"{folder} has results already ({', '.join(existing)}); give --overwrite, or another --out"

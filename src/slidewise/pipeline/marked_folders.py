@@ -66,7 +66,7 @@ def mark_table(table: Path) -> None:
 
 
 def why_not_ours(table: Path) -> str | None:
-    """Why this is not a table that a job wrote all of; None where it is."""
+    """The reason why a job did not write all of this table; None where it did."""
     if table.is_symlink():
         return "is a symbolic link"
     if not table.is_dir():

@@ -85,9 +85,9 @@ def replay(job: Job, spark: SparkSession) -> Replay:
         with _settings(spark, settings):
             batches = _stream(job, spark, events.schema, folder.path)
         took = perf_counter() - begins
-        found = spark.read.parquet(str(folder.path / "out"))
+        streamed = spark.read.parquet(str(folder.path / "out"))
         try:
-            compare(rows, count, found, answers, folder.path)
+            compare(rows, count, streamed, answers, folder.path)
         except SlidewiseError:
             folder.keep = True
             raise

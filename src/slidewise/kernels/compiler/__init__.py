@@ -1,1 +1,1 @@
-"""How functions become machine code: Numba with Python's meaning of numbers, fingerprints, and the cache on disk."""
+"""Compilation by Numba: Python's arithmetic for users' functions, fingerprints, and the cache of machine code."""

@@ -207,7 +207,7 @@ def order(a, b):  # type: ignore[no-untyped-def]
 
 @njit
 def unsigned_order(a, b):  # type: ignore[no-untyped-def]
-    """The same for an unsigned integer and a signed one."""
+    """-1, 0 or 1 as an unsigned integer lies before, at or behind a signed one."""
     if b < 0:
         return 1
     c = uint64(b)
@@ -235,17 +235,17 @@ def int_truediv(a, b):  # type: ignore[no-untyped-def]
 @njit
 def _ratio(a, b):  # type: ignore[no-untyped-def]
     """The float next to a / b: of 55 bits of the quotient, the last of which says whether more follow, rounded once."""
-    one = uint64(1)
+    bit = uint64(1)
     quotient, rest, scale = a // b, a % b, 0
     while quotient < uint64(2**54) and a > uint64(0):
-        rest = rest << one
-        quotient = quotient << one
+        rest = rest << bit
+        quotient = quotient << bit
         if rest >= b:
             rest -= b
-            quotient |= one
+            quotient |= bit
         scale -= 1
     if rest > uint64(0):
-        quotient |= one
+        quotient |= bit
     return math.ldexp(float(quotient), scale)
 
 

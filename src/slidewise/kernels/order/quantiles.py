@@ -51,7 +51,7 @@ def quantiles(x: Array, starts: Array, ends: Array, specs: list[Spec]) -> list[A
 
 
 def quantiles_of_rows(x: Array, offsets: Array, n: int, specs: list[Spec]) -> list[Array]:
-    """The same over the last n rows of each key at every row; key k has the rows offsets[k:k + 2]."""
+    """The answers of each quantile over the last n rows of each key; key k has the rows offsets[k:k + 2]."""
     m = len(x)
 
     def bounds(a: int, b: int) -> tuple[Array, Array]:

@@ -125,7 +125,7 @@ def _options(document: TomlDocument, definition: Sliding) -> dict[str, Any]:
 
 
 def _ahead(document: TomlDocument, definition: Sliding, lines: LineLayout | None) -> Duration | int | float | None:
-    """How far ahead a row's time may lie."""
+    """The greatest distance that a row's time may lie ahead; None for any."""
     keys = ("clean", "ahead")
     what = "a duration such as '1 day', or a number where times are numbers"
     value = document.value(keys, (str, int, float), what, None)

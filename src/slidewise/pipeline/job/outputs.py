@@ -27,7 +27,7 @@ def check_free(job: Job, overwrite: bool) -> None:
 
 
 def check_tables(sink: Path, overwrite: bool) -> None:
-    """The same for the tables in a folder."""
+    """Refuse to overwrite tables in a folder, unless that was asked for and a job has written them."""
     if sink.exists() and not sink.is_dir():
         raise JobError(f"the sink {sink} is a file; name a folder")
     existing = [part for part in PARTS if os.path.lexists(sink / part)]
@@ -40,7 +40,7 @@ def check_tables(sink: Path, overwrite: bool) -> None:
 
 
 def check_report(folder: Path, overwrite: bool) -> None:
-    """The same for a report."""
+    """Refuse to overwrite a report, unless that was asked for and a job has written it."""
     existing = [name for name in (PAGE, PICTURE) if os.path.lexists(folder / name)]
     if existing and not overwrite:
         raise JobError(

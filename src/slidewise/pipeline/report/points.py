@@ -124,10 +124,10 @@ def _busiest(df: DataFrame, job: Job) -> tuple[DataFrame, str]:
 
 
 def _excesses(df: DataFrame, job: Job) -> list[Excess]:
-    """Where relative variation is above the threshold, over all rows."""
+    """The excesses of relative variation above the threshold, over all rows."""
     from pyspark.sql import functions as F
 
-    names = [name for name, one in job.definition.columns.items() if one.operator.traits.plot.change]
+    names = [name for name, aggregate in job.definition.columns.items() if aggregate.operator.traits.plot.change]
     if job.threshold is None or not names:
         return []
     time = F.col(quoted(job.definition.on))

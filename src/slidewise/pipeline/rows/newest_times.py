@@ -32,14 +32,13 @@ def within_blocks(df: DataFrame) -> DataFrame:
     """
     from pyspark.sql.types import StructField, StructType
 
-    kept = [field for field in df.schema.fields if field.name != "_time"]
-    return df.mapInArrow(
-        _task("newest_inside"), StructType([*kept, StructField("_inside", df.schema["_time"].dataType, True)])
-    )
+    fields = [field for field in df.schema.fields if field.name != "_time"]
+    inside = StructField("_inside", df.schema["_time"].dataType, True)
+    return df.mapInArrow(_task("newest_inside"), StructType([*fields, inside]))
 
 
 def within_keys(df: DataFrame, by: Iterable[str]) -> DataFrame:
-    """The same, for the rows of its key before it in all blocks and files."""
+    """The same DataFrame for the rows of its key before it in all blocks and files."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
@@ -98,8 +97,8 @@ def newest_inside(batches: Batches) -> Batches:
         for file, start, begin, end in _blocks(batch):
             newest = newest if (file, start) == block else None
             block = (file, start)
-            found, newest = _running(times.slice(begin, end - begin), newest)
-            parts.append(found)
+            part, newest = _running(times.slice(begin, end - begin), newest)
+            parts.append(part)
         if parts:
             rest = batch.drop_columns(["_time"])
             answer = pa.concat_arrays(parts)
@@ -107,7 +106,7 @@ def newest_inside(batches: Batches) -> Batches:
 
 
 def reach_of_blocks(batches: Batches, limit: Number) -> Batches:
-    """The task of `believed_before`: what each block makes of the newest time before it."""
+    """The task of `believed_before`: the function of each block, from the newest time before it to that after it."""
     import numpy as np
     import pyarrow as pa
 
@@ -127,7 +126,7 @@ def reach_of_blocks(batches: Batches, limit: Number) -> Batches:
             edges = [max(edge, _LEAST) for edge in edges]
         columns = [[file], [start], [reach.fresh], [edges], [reached]]
         kinds = [pa.string(), pa.int64(), kind, pa.list_(kind), pa.list_(kind)]
-        arrays = [pa.array(column, one) for column, one in zip(columns, kinds, strict=True)]
+        arrays = [pa.array(column, its_kind) for column, its_kind in zip(columns, kinds, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, ["_file", "_block", "fresh", "edges", "values"])
 
 
@@ -149,8 +148,8 @@ def ahead_of_stream(batches: Batches, limit: Number, before: dict[Block, Any]) -
             ahead = np.zeros(len(part), bool)
             ahead[known] = ~believed(_numbers(part.drop_null()), limit, newest)[0]
             aheads.append(pa.array(ahead))
-            found, newest = _running(pc.if_else(aheads[-1], pa.scalar(None, part.type), part), newest)
-            befores.append(found)
+            earlier, newest = _running(pc.if_else(aheads[-1], pa.scalar(None, part.type), part), newest)
+            befores.append(earlier)
         if aheads:
             ahead = pa.concat_arrays(aheads)
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -172,9 +171,9 @@ def _running(times: pa.Array, newest: Number | None) -> tuple[pa.Array, Any]:
     values = plain.cast(number).fill_null(pa.scalar(least, number)).to_numpy(zero_copy_only=False)
     start = np.array([least if newest is None else newest], values.dtype)
     running = np.maximum.accumulate(np.concatenate([start, values]))
-    found = pa.array(running[:-1], mask=running[:-1] == least)
-    found = found.cast(pa.int32()).cast(kind) if kind == pa.date32() else found.cast(kind)
-    return found, None if running[-1] == least else running[-1].item()
+    earlier = pa.array(running[:-1], mask=running[:-1] == least)
+    earlier = earlier.cast(pa.int32()).cast(kind) if kind == pa.date32() else earlier.cast(kind)
+    return earlier, None if running[-1] == least else running[-1].item()
 
 
 def _numbers(times: pa.Array) -> Array:
