@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.engine import bounds
 from slidewise.engine import table_rows as evaluate
 
 PEAK = sw.Sliding(by="k", on="t", peak=sw.max("x").over(10))
@@ -190,8 +191,8 @@ def test_shared_work_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return counted
 
     monkeypatch.setattr(evaluate, "arrange", counting("sort", evaluate.arrange))
-    monkeypatch.setattr(evaluate, "find_bounds", counting("time", evaluate.find_bounds))
-    monkeypatch.setattr(evaluate, "row_bounds", counting("rows", evaluate.row_bounds))
+    monkeypatch.setattr(bounds, "bounds_along", counting("time", bounds.bounds_along))
+    monkeypatch.setattr(bounds, "row_bounds", counting("rows", bounds.row_bounds))
     sw.Sliding(
         by="k",
         on="t",

@@ -17,8 +17,9 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
+from slidewise.engine.bounds import spec_bounds
 from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.sliding import bounds_of, joined_places
+from slidewise.engine.sliding import joined_places
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells
@@ -93,7 +94,7 @@ class CellBatch:
         self._grouped = Grouped(codes, keys)
         self._back = Grouped(batch.codes, keys) if had else self._grouped
         self._spots = self._grouped.bring(joined_places(None if old is None else old.places, places))
-        self.starts, self._ends = bounds_of(spec, self._spots, self._grouped.offsets, peers)
+        self.starts, self._ends = spec_bounds(spec, self._spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
             silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
             self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)

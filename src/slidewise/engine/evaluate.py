@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.operator_types import as_numbers
 from slidewise.columns.results import BARE
-from slidewise.errors import SlidewiseError, TimeOrderError, WindowError
-from slidewise.kernels.bounds.grain import grain_bounds
-from slidewise.kernels.bounds.rows_and_times import row_bounds, time_bounds
+from slidewise.engine.bounds import backwards_error, check_times, find_bounds
+from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.dispatch import run_bounds, run_rows
@@ -20,7 +18,7 @@ from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.window_passes import WINDOW_PASSES, encode, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
-from slidewise.windows import Duration, Window
+from slidewise.windows import Window
 
 if TYPE_CHECKING:
     from slidewise.columns.series import Column
@@ -50,9 +48,13 @@ def answer(
             enough = np.minimum(np.arange(1, m + 1), rows) >= least
             answers = answers.limited(enough)
     else:
-        starts, ends = _bounds(window, rows, times, grouped, m)
+        if times is not None:
+            check_times(window, times)
+        starts, ends, backwards = find_bounds(window, times, grouped, m)
+        if times is not None and backwards >= 0:
+            raise backwards_error(times, grouped)
         present = valid if grouped is None or valid is None else grouped.bring(valid)
-        answers = over_bounds(op, inputs, present, starts, ends, least, window.closed in ("left", "neither"))
+        answers = over_bounds(op, inputs, present, starts, ends, least, window.open_right)
     if grouped is not None:
         answers = answers.moved(grouped.take_back)
     return named_fields(op, answers)
@@ -136,105 +138,6 @@ def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> A
         return WINDOW_PASSES[op.traits.window_pass](op, inputs[0], starts, ends)
     answers = None if any(x.dtype == object for x in inputs) else run_bounds(op, inputs, starts, ends)
     return interpreted(op, inputs, starts, ends) if answers is None else answers
-
-
-def _bounds(
-    window: Window, rows: int | None, times: Column | None, grouped: Grouped | None, m: int
-) -> tuple[Array, Array]:
-    offsets = np.array([0, m]) if grouped is None else grouped.offsets
-    index = np.int32 if m < 2**31 - 1 else np.int64
-    starts, ends = np.empty(m, index), np.empty(m, index)
-    left = window.closed in ("left", "neither")
-    if times is None:
-        assert rows is not None
-        row_bounds(offsets, rows, left, starts, ends)
-        return starts, ends
-    moments, backwards = find_bounds(window, times, grouped, offsets, starts, ends)
-    if backwards >= 0:
-        at = _first_backwards(moments, grouped)
-        after, before = (_shown(times, i) for i in at)
-        raise TimeOrderError(
-            f"times run backwards at position {at[0]}: {after} comes after {before} at position {at[1]}; "
-            "sort the rows by time within each key"
-        )
-    return starts, ends
-
-
-def find_bounds(
-    window: Window, times: Column, arranged: Any, offsets: Array, starts: Array, ends: Array
-) -> tuple[Array, int]:
-    """The bounds of each row's window of time, and a position where the sorted times run backwards, or -1.
-
-    `arranged`, where it is not None, brings rows into the order of keys. Gives the sorted times, too.
-    """
-    moments, width, edge = ticks(window, times)
-    moments = moments if arranged is None else arranged.bring(moments)
-    left = window.closed in ("left", "neither")
-    if window.grain is None:
-        whole = moments.dtype == np.int64
-        return moments, time_bounds(moments, offsets, width, whole, edge, left, starts, ends)
-    last, grain = (
-        Fraction(one.ns, times.unit) if isinstance(one, Duration) else Fraction(one or 0)
-        for one in (window.last, window.grain)
-    )
-    at_edge = window.closed in ("both", "left")
-    return moments, grain_bounds(moments, offsets, last, grain, at_edge, left, starts, ends)
-
-
-def _first_backwards(moments: Array, grouped: Grouped | None) -> tuple[int, int]:
-    """The first row in the input whose time lies before that of its key's row ahead of it, and that row."""
-    backwards = np.flatnonzero(moments[1:] < moments[:-1]) + 1
-    if grouped is None:
-        return int(backwards[0]), int(backwards[0]) - 1
-    backwards = np.setdiff1d(backwards, grouped.offsets)
-    rows = np.empty(len(moments), np.int64)
-    rows[grouped.places] = np.arange(len(moments))
-    first = backwards[np.argmin(rows[backwards])]
-    return int(rows[first]), int(rows[first - 1])
-
-
-def ticks(window: Window, times: Column) -> tuple[Array, Any, bool]:
-    """Times as numbers, the window's width in the same unit, and whether rows exactly that old are in.
-
-    The width of whole times is unsigned, as are the ages that it is compared with: exact at any distance.
-    """
-    edge = window.closed in ("both", "left") or window.last is None
-    if times.valid is not None:
-        null = ~times.valid
-        raise SlidewiseError(
-            f"times holds {null.sum()} nulls, the first at position {null.argmax()}; leave these rows out"
-        )
-    data = times.data
-    if times.is_object or data.dtype == bool:
-        text = len(data) and isinstance(data[0], str)
-        read = "; these are text, so give them as np.asarray(times).astype('datetime64[us]')" if text else ""
-        raise WindowError(f"times must be timestamps, dates or numbers{read}")
-    if times.unit is None:
-        if isinstance(window.last, Duration):
-            raise WindowError(f"times are numbers, but the window lasts {window.last}; give last= as a number")
-        if data.dtype == np.float64 and not np.isfinite(data).all():
-            wrong = int((~np.isfinite(data)).argmax())
-            raise SlidewiseError(f"times holds {data[wrong]} at position {wrong}; times must be finite")
-        if data.dtype == np.int64:
-            whole = _FARTHEST if window.last is None else int(window.last)
-            return data, np.uint64(min(whole, _FARTHEST)), edge or whole != window.last
-        return data, float("inf") if window.last is None else float(window.last), edge
-    if window.last is None:
-        return data, np.uint64(_FARTHEST), True
-    if not isinstance(window.last, Duration):
-        raise WindowError(f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say")
-    width, rest = divmod(window.last.ns, times.unit)
-    return data, np.uint64(min(width, _FARTHEST)), edge or rest > 0
-
-
-_FARTHEST = 2**64 - 1
-
-
-def _shown(times: Column, i: int) -> Any:
-    if times.unit is None:
-        return times.data[i]
-    value = times.restore(times.data[i : i + 1])
-    return value[0]
 
 
 def _without_nulls(inputs: list[Array], valid: Array, starts: Array, ends: Array) -> tuple[list[Array], Array, Array]:

@@ -13,12 +13,10 @@ from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
+from slidewise.engine.bounds import spec_bounds
 from slidewise.engine.evaluate import several_over_bounds
 from slidewise.engine.joining import CannotJoinError, alike, as_floats, as_python, joined
 from slidewise.engine.window_spec import Member, WindowSpec
-from slidewise.errors import SnapshotError
-from slidewise.kernels.bounds.grain import grain_bounds
-from slidewise.kernels.bounds.rows_and_times import time_bounds
 from slidewise.kernels.order.grouping import Grouped
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ class SlidingBatch:
         self._grouped = Grouped(codes, keys)
         self._back = Grouped(batch.codes, keys) if had else self._grouped
         self.spots = self._grouped.bring(joined_places(old[0] if had else None, places))
-        self.starts, self._ends = bounds_of(spec, self.spots, self._grouped.offsets, peers)
+        self.starts, self._ends = spec_bounds(spec, self.spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
             silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
             self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
@@ -142,23 +140,6 @@ def _together(spec: WindowSpec) -> list[list[Member]]:
     if spec.members[0].operator.traits.quantile and len({one.least for one in spec.members}) == 1:
         return [spec.members]
     return [[one] for one in spec.members]
-
-
-def bounds_of(spec: WindowSpec, spots: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
-    """The first row and the one past the last of every row's window; without `peers`, of what has arrived so far."""
-    starts, ends = np.empty(len(spots), np.int64), np.empty(len(spots), np.int64)
-    if spec.grain is not None:
-        backwards = grain_bounds(spots, offsets, spec.width, spec.grain, spec.edge, spec.is_open, starts, ends)
-    else:
-        whole = spots.dtype == np.int64
-        width = np.uint64(min(int(spec.width), 2**64 - 1)) if whole else float(spec.width)
-        edge = spec.edge or (whole and int(spec.width) != spec.width)
-        backwards = time_bounds(spots, offsets, width, whole, edge, spec.is_open, starts, ends)
-    if backwards >= 0:  # rows that come are sorted, so these were stored, and the bounds are not filled in
-        raise SnapshotError(f"rows that were kept for {spec.members[0].name!r} are not in order; start anew")
-    if not peers and not spec.is_open:
-        ends = np.arange(1, len(spots) + 1)
-    return starts, ends
 
 
 def joined_places(old: Array | None, new: Array) -> Array:

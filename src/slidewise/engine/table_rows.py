@@ -16,16 +16,15 @@ from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition, order_matters
 from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.bounds import find_bounds
 from slidewise.engine.evaluate import (
     all_valid,
-    find_bounds,
     over_bounds,
     plain_rows,
     several_over_bounds,
 )
 from slidewise.engine.sorting import Arranged, arrange, as_arrow, key_codes, order_peers
 from slidewise.errors import InputError, WindowError
-from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.aggregate import Aggregate, at_least
 from slidewise.operators.traits import AnswerKind
@@ -81,28 +80,18 @@ class Rows:
 
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""
-        key = (window.rows, window.last, window.closed, window.grain)
+        key = window.bounds_key
         if key not in self._bounds:
-            self._bounds[key] = self._find_bounds(window)
+            if self._count:
+                self._check_length(window)
+            order = self.arranged if self._count else None
+            self._bounds[key] = find_bounds(window, self.times, order, self._count)[:2]
         return self._bounds[key]
 
-    def _find_bounds(self, window: Window) -> tuple[Array, Array]:
-        index = np.int32 if self._count < 2**31 - 1 else np.int64
-        starts, ends = np.empty(self._count, index), np.empty(self._count, index)
-        if not self._count:
-            return starts, ends
-        left = window.closed in ("left", "neither")
-        offsets = self.arranged.offsets
-        if window.rows is not None or self.times is None:
-            row_bounds(offsets, window.rows or max(self._count, 1), left, starts, ends)
-            return starts, ends
-        self._check_length(window)
-        find_bounds(window, self.times, self.arranged, offsets, starts, ends)
-        return starts, ends
-
     def _check_length(self, window: Window) -> None:
-        assert self.times is not None
         on = self._definition.on
+        if self.times is None:
+            return
         if self.times.unit is None and isinstance(window.last, Duration):
             raise WindowError(f"on={on!r} holds numbers, but the window lasts {window.last}; give it as a number")
         if self.times.unit is not None and not isinstance(window.last, Duration | None):
@@ -125,7 +114,7 @@ class Rows:
             for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
         ]
         least = at_least(op, window)
-        plain = valid is None and window.closed == "right" and (window.rows is not None or self.times is None)
+        plain = valid is None and window.closed == "right" and (window.kind.numbered or self.times is None)
         alike = self._quantiles(aggregate)
         if len(alike) > 1:
             if aggregate not in self._ready:
@@ -141,7 +130,7 @@ class Rows:
                 answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
         else:
             starts, ends = self.bounds(window)
-            answers = over_bounds(op, inputs, valid, starts, ends, least, window.closed in ("left", "neither"))
+            answers = over_bounds(op, inputs, valid, starts, ends, least, window.open_right)
         back = self.arranged.take_back
         answers = answers.moved(back)
         return typed(op, given, self._types(names), answers)

@@ -19,6 +19,7 @@ from slidewise.operators.values.hashing import plain
 from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Duration, Window
+from slidewise.windows.extent import Extent
 from slidewise.windows.grain import lowest
 from slidewise.windows.kind import Keeps
 
@@ -77,7 +78,19 @@ class WindowSpec:
     """
 
     __slots__ = (
-        *("column", "columns", "condition", "declared", "edge", "enough", "grain", "is_open", "keeps", "members"),
+        *(
+            "column",
+            "columns",
+            "condition",
+            "declared",
+            "edge",
+            "enough",
+            "grain",
+            "is_open",
+            "keeps",
+            "kind",
+            "members",
+        ),
         *("numbered", "others", "running", "sharing", "whole", "width"),
     )
 
@@ -90,12 +103,13 @@ class WindowSpec:
         self.others: Set[str] = frozenset()  # columns that hold no numbers, so that NaN is null in them
         self.enough = 0  # rows that every member is content with
         self.sharing: Any = None  # where other windows share its structure
-        self.keeps = window.keeps
+        self.kind = window.kind
+        self.keeps = self.kind.keeps
         self.running = self.keeps is Keeps.STATE
         self.numbered = window.rows is not None or not has_time
-        self.is_open = window.closed in ("left", "neither")
+        self.is_open = window.open_right
         # A row leaves when its place is below the newest minus `whole`; in floats, minus `width`.
-        self.edge = window.closed in ("both", "left")
+        self.edge = window.edge
         self.width: Any = window.rows
         if isinstance(window.last, Duration):
             self.width = window.last.ns
@@ -107,6 +121,11 @@ class WindowSpec:
         else:
             fits = int(self.width) == self.width
             self.whole = int(self.width) - (1 if fits and not self.edge else 0)
+
+    @property
+    def extent(self) -> Extent:
+        """How far its windows reach back, in the unit of places."""
+        return Extent(self.kind, self.width, self.grain, self.edge, self.is_open)
 
     def cut(self, place: Any) -> Any:
         """Rows whose place is below this have left the window that ends at `place`."""
@@ -167,7 +186,7 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         ordered = op.traits.quantile is not None
-        seen = (aggregate.columns, aggregate.condition, window.rows, window.last, window.closed, window.grain, ordered)
+        seen = (aggregate.columns, aggregate.condition, *window.bounds_key, ordered)
         if seen not in found:
             found[seen] = WindowSpec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm

@@ -19,7 +19,7 @@ from slidewise.live.set_aside import LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Time
 from slidewise.operators.values.equality import same
 from slidewise.windows import Duration
-from slidewise.windows.window import check_length
+from slidewise.windows.time import check_length
 
 if TYPE_CHECKING:
     from slidewise.live.batch.filtering import FilteredBatch

@@ -17,7 +17,7 @@ from slidewise.errors import SlidewiseError, WindowError, users_stack_level
 from slidewise.live.event_times import NUMBER, earlier
 from slidewise.live.types import EventRow, Time
 from slidewise.windows import Duration
-from slidewise.windows.window import check_length
+from slidewise.windows.time import check_length
 
 if TYPE_CHECKING:
     from slidewise.live.live import Live

@@ -1,7 +1,9 @@
 """WHICH rows are in: row and time windows, closed ends and durations, as plain data."""
 
-from slidewise.windows.beats import Beats, Length, check_beat
+from slidewise.windows.beats import Beats, check_beat
 from slidewise.windows.duration import Duration
+from slidewise.windows.kind import Keeps, Kind
+from slidewise.windows.time import Length
 from slidewise.windows.window import CLOSED, Window
 
-__all__ = ["CLOSED", "Beats", "Duration", "Length", "Window", "check_beat"]
+__all__ = ["CLOSED", "Beats", "Duration", "Keeps", "Kind", "Length", "Window", "check_beat"]

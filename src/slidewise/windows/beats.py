@@ -16,9 +16,9 @@ from typing import Any
 
 from slidewise.errors import WindowError
 from slidewise.windows.duration import Duration
-from slidewise.windows.window import Window, check_length
+from slidewise.windows.time import Length, check_length
+from slidewise.windows.window import Window
 
-Length = Duration | int | float
 _FARTHEST = 2**62
 
 

@@ -1,4 +1,4 @@
-"""A window's old edge rounded to a grain: which times are in, and which of them leave together.
+"""Windows of time with a grain: the old edge is rounded, so that rows leave together, a cell at a time.
 
 The old edge t - w is rounded down to a multiple of the grain g since time 0, so a window is longer by less than one
 grain and never shorter. Rows between two neighbouring multiples are a cell, and leave together. Whole times are rounded
@@ -8,10 +8,41 @@ exactly. For float times the multiples are k * g, rounded; where floats lie fart
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
+from slidewise.errors import WindowError
+from slidewise.windows.duration import Duration
+from slidewise.windows.kind import Keeps, Kind
+from slidewise.windows.time import Length, check_length
+
+GRAIN = Kind("grain", Keeps.CELLS, timed=True)
+
 FINE = 2.0**53  # multiples of the grain beyond this number are no farther apart than floats are
+
+
+def check_grain(grain: Length | timedelta | str, last: Length | None) -> Length:
+    """The grain of a time window: a length like the window's own, and no longer."""
+    if last is None:
+        raise WindowError(
+            f"grain={grain!r} is for windows of time, in which rows leave together; give a length such as '1 hour', or "
+            "leave out the grain"
+        )
+    try:
+        found = check_length(grain)
+    except WindowError as error:
+        raise WindowError(f"grain={grain!r}: {error}") from None
+    if isinstance(found, Duration) != isinstance(last, Duration):
+        kind = "a duration, such as '1 second'" if isinstance(last, Duration) else "a number"
+        raise WindowError(f"grain={grain!r} does not go with the window {str(last)!r}; write it as {kind}")
+    if _size(found) > _size(last):
+        raise WindowError(f"grain={grain!r} is longer than the window, {str(last)!r}; take a shorter one")
+    return found
+
+
+def _size(length: Length) -> int | float:
+    return length.ns if isinstance(length, Duration) else length
 
 
 def lowest(time: Any, width: Any, grain: Any, edge: bool) -> Any:

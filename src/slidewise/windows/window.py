@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
-from numbers import Integral, Real
 
 from slidewise.errors import WindowError, did_you_mean
 from slidewise.windows.duration import Duration
-from slidewise.windows.kind import Keeps
+from slidewise.windows.extent import Extent
+from slidewise.windows.grain import GRAIN, check_grain
+from slidewise.windows.kind import Keeps, Kind
+from slidewise.windows.rows import ROWS, check_rows, is_whole
+from slidewise.windows.running import RUNNING
+from slidewise.windows.time import TIME, check_length, length_in
 
 CLOSED = ("right", "both", "left", "neither")
 
@@ -21,40 +24,6 @@ def check_closed(closed: str) -> str:
             f"closed={closed!r} is none of {', '.join(map(repr, CLOSED))}" + did_you_mean(str(closed), CLOSED)
         )
     return closed
-
-
-def check_grain(
-    grain: Duration | timedelta | str | int | float, last: Duration | int | float | None
-) -> Duration | int | float:
-    """The grain of a time window: a length like the window's own, and no longer."""
-    if last is None:
-        raise WindowError(
-            f"grain={grain!r} is for windows of time, in which rows leave together; give a length such as '1 hour', or "
-            "leave out the grain"
-        )
-    try:
-        found = check_length(grain)
-    except WindowError as error:
-        raise WindowError(f"grain={grain!r}: {error}") from None
-    if isinstance(found, Duration) != isinstance(last, Duration):
-        kind = "a duration, such as '1 second'" if isinstance(last, Duration) else "a number"
-        raise WindowError(f"grain={grain!r} does not go with the window {str(last)!r}; write it as {kind}")
-    if _size(found) > _size(last):
-        raise WindowError(f"grain={grain!r} is longer than the window, {str(last)!r}; take a shorter one")
-    return found
-
-
-def check_length(last: Duration | timedelta | str | int | float) -> Duration | int | float:
-    """A time window's length: a duration, or a positive number where times are numbers."""
-    if isinstance(last, bool):
-        raise WindowError(f"a window's length is a duration or a number, not {last!r}")
-    if isinstance(last, Real):
-        number = int(last) if isinstance(last, Integral) else float(last)
-        last = int(number) if isinstance(number, float) and number.is_integer() else number
-        if not last > 0 or math.isinf(last):
-            raise WindowError(f"a window's length must be positive and finite, but is {last!r}")
-        return last
-    return Duration.of(last)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -92,27 +61,48 @@ class Window:
         check_closed(closed)
         if (last is None) == (rows is None):
             raise WindowError("give a window either a length, such as '10 minutes' or 'all', or rows=n, and not both")
-        if at_least is not None and (not _is_int(at_least) or at_least < 1):
+        if at_least is not None and (not is_whole(at_least) or at_least < 1):
             raise WindowError(f"at_least is a whole number of rows from 1 on, but is {at_least!r}")
         at_least = None if at_least is None else int(at_least)
         length = None if last is None or last == "all" else check_length(last)
         fine = None if grain is None else check_grain(grain, length)
-        if rows is not None:
-            if not _is_int(rows) or rows < 1:
-                raise WindowError(f"rows is a whole number from 1 on, but is {rows!r}")
-            if closed not in ("right", "left"):
-                raise WindowError(f"a row window is closed 'right' or 'left', not {closed!r}; only times have two ends")
-            if at_least is not None and at_least > rows:
-                raise WindowError(f"at_least={at_least} can never be met by a window of rows={rows}")
-            return cls(rows=int(rows), closed=closed, at_least=at_least)
-        return cls(last=length, closed=closed, at_least=at_least, grain=fine)
+        number = None if rows is None else check_rows(rows, closed, at_least)
+        return cls(number, length, closed, at_least, fine)
+
+    @property
+    def kind(self) -> Kind:
+        """What the lanes dispatch by."""
+        if self.rows is not None:
+            return ROWS
+        if self.last is None:
+            return RUNNING
+        return TIME if self.grain is None else GRAIN
 
     @property
     def keeps(self) -> Keeps:
         """What is kept of a key between batches."""
-        if self.grain is not None:
-            return Keeps.CELLS
-        return Keeps.STATE if self.rows is None and self.last is None else Keeps.ROWS
+        return self.kind.keeps
+
+    @property
+    def open_right(self) -> bool:
+        """Whether a row and its peers are left out of their own window."""
+        return self.closed in ("left", "neither")
+
+    @property
+    def edge(self) -> bool:
+        """Whether a row exactly as old as the window is long is in."""
+        return self.closed in ("both", "left")
+
+    @property
+    def bounds_key(self) -> tuple[object, ...]:
+        """What windows that hold the same rows have in common."""
+        return self.rows, self.last, self.closed, self.grain
+
+    def extent(self, unit: int | None = None) -> Extent:
+        """How far the window reaches back; a stretch of time in a unit of so many nanoseconds."""
+        width = self.rows if self.last is None else length_in(self.last, unit)
+        grain = None if self.grain is None else length_in(self.grain, unit)
+        return Extent(self.kind, width, grain, self.edge, self.open_right)
 
     def __repr__(self) -> str:
         if self.rows is not None:
@@ -132,11 +122,3 @@ class Window:
 
 def _shown(length: Duration | int | float) -> str:
     return repr(str(length)) if isinstance(length, Duration) else repr(length)
-
-
-def _size(length: Duration | int | float) -> int | float:
-    return length.ns if isinstance(length, Duration) else length
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

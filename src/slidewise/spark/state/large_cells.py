@@ -15,8 +15,8 @@ from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import columns_of
+from slidewise.engine.bounds import spec_bounds
 from slidewise.engine.cells import Cells
-from slidewise.engine.sliding import bounds_of
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.spanning import Spanning
@@ -48,7 +48,7 @@ class LargeCells(LargeKey):
     ) -> tuple[list[Any], int]:
         group = self._groups[w]
         cells = self._tables.cells(table, group.spec.members)
-        starts, ends = bounds_of(group.spec, cells.places, np.array([0, len(cells)]), True)
+        starts, ends = spec_bounds(group.spec, cells.places, np.array([0, len(cells)]), True)
         first = int(starts[-1])
         self._passed = min(self._passed, max(first - before, 0))
         starts, ends = starts[old:], ends[old:]

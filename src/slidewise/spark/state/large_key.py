@@ -24,8 +24,9 @@ from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import columns_of
+from slidewise.engine.bounds import spec_bounds
 from slidewise.engine.codec import Reader, Writer
-from slidewise.engine.sliding import SlidingBatch, StoredRows, bounds_of
+from slidewise.engine.sliding import SlidingBatch, StoredRows
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.codegen.kernel import Answers
@@ -239,7 +240,7 @@ class LargeKey:
         """The answers of the rows that are not silent, with the chunks between known by their state; and where the last
         window starts."""
         spec = group.spec
-        starts, ends = bounds_of(spec, places, np.array([0, rows.count]), True)
+        starts, ends = spec_bounds(spec, places, np.array([0, rows.count]), True)
         first = int(starts[-1])
         new = ~rows.silent  # type: ignore[operator]
         starts, ends = np.minimum(starts[new], before), np.maximum(ends[new], before)

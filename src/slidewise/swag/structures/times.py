@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from slidewise.errors import SlidewiseError
 from slidewise.operators.values.hashing import is_finer, plain
 from slidewise.windows import Duration
-from slidewise.windows.window import check_length
+from slidewise.windows.time import check_length
 
 Time: TypeAlias = Any  # of a row: a number or a datetime, and with `Fiba` whatever can be ordered
 TimeSpan: TypeAlias = timedelta | int | float  # of a window

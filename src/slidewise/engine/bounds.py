@@ -1,0 +1,140 @@
+"""Which rows each row's window holds: [starts, ends) for every kind of window, over rows sorted by key and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.arrays import Array
+from slidewise.engine.sorting import Arranged
+from slidewise.errors import SlidewiseError, SnapshotError, TimeOrderError, WindowError
+from slidewise.kernels.bounds.grain import grain_bounds
+from slidewise.kernels.bounds.rows_and_times import row_bounds, time_bounds
+from slidewise.kernels.order.grouping import Grouped
+from slidewise.windows import Duration, Window
+from slidewise.windows.extent import Extent
+
+if TYPE_CHECKING:
+    from slidewise.columns.series import Column
+    from slidewise.engine.window_spec import WindowSpec
+
+_FARTHEST = 2**64 - 1
+
+Sorted = Arranged | Grouped
+
+
+def find_bounds(window: Window, times: Column | None, order: Sorted | None, count: int) -> tuple[Array, Array, int]:
+    """The bounds of each row's window, and a position where times run backwards, or -1.
+
+    `order` brings rows into the order of keys; None is for one key whose rows stand as they are.
+    """
+    index = np.int32 if count < 2**31 - 1 else np.int64
+    starts, ends = np.empty(count, index), np.empty(count, index)
+    if not count:
+        return starts, ends, -1
+    offsets = np.array([0, count]) if order is None else order.offsets
+    if window.kind.numbered or times is None:
+        row_bounds(offsets, min(window.rows or count, count), window.open_right, starts, ends)
+        return starts, ends, -1
+    places = times.data if order is None else order.bring(times.data)
+    return starts, ends, bounds_along(window.extent(times.unit), places, offsets, starts, ends)
+
+
+def spec_bounds(spec: WindowSpec, places: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
+    """The same for rows whose places are times or numbers; without `peers`, of what has arrived so far."""
+    starts, ends = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+    if bounds_along(spec.extent, places, offsets, starts, ends) >= 0:
+        # Rows that come are sorted, so these were stored, and the bounds are not filled in.
+        raise SnapshotError(f"rows that were kept for {spec.members[0].name!r} are not in order; start anew")
+    if not peers and not spec.extent.open_right:
+        ends = np.arange(1, len(places) + 1)
+    return starts, ends
+
+
+def bounds_along(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
+    """Fill in the bounds of windows that reach back along places; a position where these run backwards, or -1."""
+    return _PASSES[extent.kind.name](extent, places, offsets, starts, ends)
+
+
+def _stretch(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
+    """Windows of one length. That of whole places is unsigned, as are the ages that it is compared with: exact at any
+    distance."""
+    width, edge, whole = extent.width, extent.edge, places.dtype == np.int64
+    if width is None:
+        reach, edge = np.uint64(_FARTHEST) if whole else float("inf"), True
+    elif whole:
+        reach, edge = np.uint64(min(int(width), _FARTHEST)), edge or int(width) != width
+    else:
+        reach = float(width)
+    return int(time_bounds(places, offsets, reach, whole, edge, extent.open_right, starts, ends))
+
+
+def _rounded(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
+    """Windows whose old edge is rounded to a grain."""
+    assert extent.width is not None
+    assert extent.grain is not None
+    return grain_bounds(places, offsets, extent.width, extent.grain, extent.edge, extent.open_right, starts, ends)
+
+
+_PASSES: dict[str, Callable[[Extent, Array, Array, Array, Array], int]] = {
+    "rows": _stretch,
+    "time": _stretch,
+    "running": _stretch,
+    "grain": _rounded,
+}
+
+
+def check_times(window: Window, times: Column) -> None:
+    """Refuse times that a window cannot be laid along."""
+    if times.valid is not None:
+        null = ~times.valid
+        raise SlidewiseError(
+            f"times holds {null.sum()} nulls, the first at position {null.argmax()}; leave these rows out"
+        )
+    data = times.data
+    if times.is_object or data.dtype == bool:
+        text = len(data) and isinstance(data[0], str)
+        read = "; these are text, so give them as np.asarray(times).astype('datetime64[us]')" if text else ""
+        raise WindowError(f"times must be timestamps, dates or numbers{read}")
+    if times.unit is not None:
+        if not isinstance(window.last, Duration | None):
+            raise WindowError(
+                f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say"
+            )
+        return
+    if isinstance(window.last, Duration):
+        raise WindowError(f"times are numbers, but the window lasts {window.last}; give last= as a number")
+    if data.dtype == np.float64 and not np.isfinite(data).all():
+        wrong = int((~np.isfinite(data)).argmax())
+        raise SlidewiseError(f"times holds {data[wrong]} at position {wrong}; times must be finite")
+
+
+def backwards_error(times: Column, order: Sorted | None) -> TimeOrderError:
+    """The error for the first row in the input whose time lies before that of its key's row ahead of it."""
+    at = _first_backwards(times.data if order is None else order.bring(times.data), order)
+    after, before = (_shown(times, i) for i in at)
+    return TimeOrderError(
+        f"times run backwards at position {at[0]}: {after} comes after {before} at position {at[1]}; "
+        "sort the rows by time within each key"
+    )
+
+
+def _first_backwards(times: Array, order: Sorted | None) -> tuple[int, int]:
+    """The first row in the input whose time lies before that of its key's row ahead of it, and that row."""
+    backwards = np.flatnonzero(times[1:] < times[:-1]) + 1
+    if order is None:
+        return int(backwards[0]), int(backwards[0]) - 1
+    backwards = np.setdiff1d(backwards, order.offsets)
+    rows = np.empty(len(times), np.int64)
+    rows[order.places] = np.arange(len(times))
+    first = backwards[np.argmin(rows[backwards])]
+    return int(rows[first]), int(rows[first - 1])
+
+
+def _shown(times: Column, i: int) -> Any:
+    if times.unit is None:
+        return times.data[i]
+    value = times.restore(times.data[i : i + 1])
+    return value[0]

@@ -1,0 +1,21 @@
+"""How far a window reaches back, in the unit of the places that rows have: times, or numbers within a key."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from slidewise.windows.kind import Kind
+
+
+class Extent(NamedTuple):
+    """A kind of window with its length; None as the width has no end, and None as the grain rounds nothing.
+
+    `edge` takes in rows exactly `width` ago, and `open_right` leaves out the row itself and its peers.
+    """
+
+    kind: Kind
+    width: Fraction | float | None
+    grain: Fraction | float | None
+    edge: bool
+    open_right: bool

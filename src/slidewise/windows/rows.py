@@ -1,0 +1,27 @@
+"""Windows of the last n rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from slidewise.errors import WindowError
+from slidewise.windows.kind import Keeps, Kind
+
+ROWS = Kind("rows", Keeps.ROWS, numbered=True)
+
+
+def check_rows(rows: Any, closed: str, at_least: int | None) -> int:
+    """The number of rows that the user wrote; they have one end that can be open, the right one."""
+    if not is_whole(rows) or rows < 1:
+        raise WindowError(f"rows is a whole number from 1 on, but is {rows!r}")
+    if closed not in ("right", "left"):
+        raise WindowError(f"a row window is closed 'right' or 'left', not {closed!r}; only times have two ends")
+    if at_least is not None and at_least > rows:
+        raise WindowError(f"at_least={at_least} can never be met by a window of rows={rows}")
+    return int(rows)
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is an integer, of Python or of NumPy, and no bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
