@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.compiled.inputs import read_column, read_number
 from slidewise.errors import EmptyWindowError, InputError
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.order import order_tree as trees
+from slidewise.kernels.order.order_tree import Tree
 from slidewise.kernels.order.quantiles import METHODS, gap_of, place_of
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Quantile
@@ -19,7 +21,7 @@ START, STOP, NANS = range(3)
 
 
 @jit
-def _insert(ring: Any, tree: Any, state: Any, value: Any) -> None:
+def _insert(ring: Array, tree: Tree, state: Array, value: float) -> None:
     value = value + 0  # -0.0 becomes 0.0
     ring[state[STOP] & (len(ring) - 1)] = value
     state[STOP] += 1
@@ -30,7 +32,7 @@ def _insert(ring: Any, tree: Any, state: Any, value: Any) -> None:
 
 
 @jit
-def _evict(ring: Any, tree: Any, state: Any) -> None:
+def _evict(ring: Array, tree: Tree, state: Array) -> None:
     value = ring[state[START] & (len(ring) - 1)]
     state[START] += 1
     if value == value:
@@ -40,7 +42,7 @@ def _evict(ring: Any, tree: Any, state: Any) -> None:
 
 
 @jit
-def _answer(tree: Any, n: Any, q: Any, method: Any, out: Any, i: Any) -> None:
+def _answer(tree: Tree, n: int, q: float, method: int, out: Array, i: int) -> None:
     """Write the quantile of n values, none of which is NaN."""
     k, t = place_of(n, q, method)
     a = trees.select(tree, k)
@@ -56,7 +58,7 @@ def _answer(tree: Any, n: Any, q: Any, method: Any, out: Any, i: Any) -> None:
 
 
 @cached_jit
-def _query(tree: Any, state: Any, q: Any, method: Any, out: Any, i: Any) -> None:
+def _query(tree: Tree, state: Array, q: float, method: int, out: Array, i: int) -> None:
     if state[NANS]:
         out[i] = np.nan
     else:
@@ -64,19 +66,19 @@ def _query(tree: Any, state: Any, q: Any, method: Any, out: Any, i: Any) -> None
 
 
 @cached_jit
-def _insert_many(ring: Any, tree: Any, state: Any, values: Any) -> None:
+def _insert_many(ring: Array, tree: Tree, state: Array, values: Array) -> None:
     for value in values:
         _insert(ring, tree, state, value)
 
 
 @cached_jit
-def _evict_many(ring: Any, tree: Any, state: Any, k: Any) -> None:
+def _evict_many(ring: Array, tree: Tree, state: Array, k: int) -> None:
     for _ in range(k):
         _evict(ring, tree, state)
 
 
 @cached_jit
-def _rounds(ring: Any, tree: Any, state: Any, values: Any, q: Any, method: Any, out: Any) -> None:
+def _rounds(ring: Array, tree: Tree, state: Array, values: Array, q: float, method: int, out: Array) -> None:
     for i in range(len(values)):
         _evict(ring, tree, state)
         _insert(ring, tree, state, values[i])
@@ -161,7 +163,7 @@ class CompiledOrder:
         if 4 * len(self) < len(self._ring) and len(self._ring) > SMALLEST:
             self._fit(len(self), shrink=True)
 
-    def rounds(self, values: Any) -> Any:
+    def rounds(self, values: Any) -> Array:
         """For every row evict, insert and query: the answers."""
         column = read_column(values, self.dtype, self.operator.name)
         if len(column) and not len(self):
@@ -170,7 +172,7 @@ class CompiledOrder:
         _rounds(self._ring, self._tree, self._state, column, self._q, METHODS[self._interpolation], out)
         return out
 
-    def _answers(self, count: int) -> Any:
+    def _answers(self, count: int) -> Array:
         return np.empty(count, np.float64 if Quantile(self._q, self._interpolation).computed else self.dtype)
 
     def _rows(self) -> Any:
@@ -191,26 +193,26 @@ class CompiledOrder:
 
     def _check(self, rows: Any = None) -> None:
         """Verify the invariants: ring and tree hold the same, ranks are right, and nodes are neither full nor thin."""
-        mine = self._rows()
-        assert rows is None or np.array_equal(mine, np.asarray(rows, self.dtype), equal_nan=self.dtype == "float64")
-        ordered = np.sort(mine[mine == mine])
-        assert self._state[NANS] == len(mine) - len(ordered)
+        values = self._rows()
+        assert rows is None or np.array_equal(values, np.asarray(rows, self.dtype), equal_nan=self.dtype == "float64")
+        ordered = np.sort(values[values == values])
+        assert self._state[NANS] == len(values) - len(ordered)
         assert self._tree[-1][trees.SIZE] == len(ordered)
-        keys, counts, kids, widths, _, meta = self._tree
+        keys, counts, children, widths, _, meta = self._tree
 
         def walk(node: int, height: int) -> list[Any]:
             width = int(widths[node])
             assert node == meta[trees.ROOT] or trees.FEW <= width < trees.FULL
             if not height:
                 return list(keys[node, :width].tolist())
-            found: list[Any] = []
+            below: list[Any] = []
             for i in range(width):
-                part = walk(int(kids[node, i]), height - 1)
+                part = walk(int(children[node, i]), height - 1)
                 assert counts[node, i] == len(part)
                 assert keys[node, i] <= part[0]
-                assert not found or found[-1] <= keys[node, i]
-                found += part
-            return found
+                assert not below or below[-1] <= keys[node, i]
+                below += part
+            return below
 
         assert walk(int(meta[trees.ROOT]), int(meta[trees.HEIGHT])) == ordered.tolist()
 
