@@ -87,7 +87,7 @@ _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def kind_of(values: Series) -> str:
-    """What a series is: numpy, arrow, chunked, pandas or polars."""
+    """The kind of a series: numpy, arrow, chunked, pandas or polars."""
     if isinstance(values, np.ndarray):
         return "numpy"
     name = f"{type(values).__module__.partition('.')[0]}.{type(values).__name__}"

@@ -115,7 +115,7 @@ def _of_parquet(path: Path, source: Path, most: int | None) -> Events:
 
 
 def _in_order(times: Array, values: Array, source: str) -> Events:
-    """What is left when rows older than one before them are dropped, by the rule of the Spark job."""
+    """The events without rows older than one before them, by the rule of the Spark job."""
     in_order = times >= np.maximum.accumulate(times)
     return Events(
         np.ascontiguousarray(times[in_order], np.int64),

@@ -1,4 +1,4 @@
-"""How large an evaluation is: the paper's sizes, and smaller ones for five minutes."""
+"""Settings of an evaluation: the paper's sizes, and smaller ones for five minutes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """All that decides what is run; results are resumed only where it is the same."""
+    """The sizes and names of the experiments; a run is resumed only with the same settings."""
 
     name: str
     seed: int = 2021

@@ -16,7 +16,7 @@ from slidewise.operators.values.hashing import plain
 
 
 class Tally:
-    """How often each key occurs: an immutable multiset with exact counts, all above zero.
+    """An immutable multiset: how often each key occurs, with exact counts, all above zero.
 
     >>> Tally({"a": 2}) + Tally({"a": 1, "b": 1})
     Tally({'a': 3, 'b': 1})

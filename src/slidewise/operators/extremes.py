@@ -13,7 +13,7 @@ from slidewise.errors import InputError, SumOverflowError
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
-from slidewise.operators.types import Answer, State, Value
+from slidewise.operators.types import Answer, Combine, State, Value
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.inputs import number
 
@@ -63,49 +63,33 @@ def _value_layout(dtypes: tuple[str, ...]) -> Layout:
 _SCANS = "block scans in the vector unit"
 _TEXT = "DabaLite interpreted"
 
-max_ = Operator(
-    name="max",
-    identity=None,
-    combine=_larger,
-    commutative=True,
-    selective=True,
-    output="as the input",
-    state="the value",
-    traits=Traits(
-        answer=AnswerKind.INPUT,
-        python_times=False,
-        bounded=True,
-        never_raises=True,
-        form="max",
-        layout=_value_layout,
-        rows_pass="max",
-        words=Words(rows=_SCANS, text=_TEXT),
-        plot=Plot(level=True, line=":", reduced="max"),
-    ),
-    builtin=True,
-)
 
-min_ = Operator(
-    name="min",
-    identity=None,
-    combine=_smaller,
-    commutative=True,
-    selective=True,
-    output="as the input",
-    state="the value",
-    traits=Traits(
-        answer=AnswerKind.INPUT,
-        python_times=False,
-        bounded=True,
-        never_raises=True,
-        form="min",
-        layout=_value_layout,
-        rows_pass="min",
-        words=Words(rows=_SCANS, text=_TEXT),
-        plot=Plot(level=True, line=":", reduced="min"),
-    ),
-    builtin=True,
-)
+def _extreme(name: str, combine: Combine) -> Operator:
+    return Operator(
+        name=name,
+        identity=None,
+        combine=combine,
+        commutative=True,
+        selective=True,
+        output="as the input",
+        state="the value",
+        traits=Traits(
+            answer=AnswerKind.INPUT,
+            python_times=False,
+            bounded=True,
+            never_raises=True,
+            form=name,
+            layout=_value_layout,
+            rows_pass=name,
+            words=Words(rows=_SCANS, text=_TEXT),
+            plot=Plot(level=True, line=":", reduced=name),
+        ),
+        builtin=True,
+    )
+
+
+max_ = _extreme("max", _larger)
+min_ = _extreme("min", _smaller)
 
 
 def _argument(name: str, wins: Callable[[Value, Value], bool]) -> Operator:
@@ -176,47 +160,32 @@ def _counted(name: str, wins: Callable[[Value, Value], bool]) -> Operator:
 maxcount = _counted("maxcount", _greater)
 mincount = _counted("mincount", lambda a, b: _greater(b, a))
 
-first = Operator(
-    name="first",
-    identity=None,
-    combine=lambda a, b: b if a is None else a,
-    selective=True,
-    output="as the input",
-    state="the value",
-    traits=Traits(
-        answer=AnswerKind.INPUT,
-        python_times=False,
-        bounded=True,
-        never_raises=True,
-        form="first",
-        layout=_value_layout,
-        bounds_pass="first",
-        words=Words("the row at the window's old end"),
-        plot=Plot(level=True, line="--"),
-    ),
-    builtin=True,
-)
 
-last = Operator(
-    name="last",
-    identity=None,
-    combine=lambda a, b: a if b is None else b,
-    selective=True,
-    output="as the input",
-    state="the value",
-    traits=Traits(
-        answer=AnswerKind.INPUT,
-        python_times=False,
-        bounded=True,
-        never_raises=True,
-        form="last",
-        layout=_value_layout,
-        bounds_pass="last",
-        words=Words("the row at the window's young end"),
-        plot=Plot(level=True, line="--"),
-    ),
-    builtin=True,
-)
+def _end(name: str, combine: Combine, words: str) -> Operator:
+    return Operator(
+        name=name,
+        identity=None,
+        combine=combine,
+        selective=True,
+        output="as the input",
+        state="the value",
+        traits=Traits(
+            answer=AnswerKind.INPUT,
+            python_times=False,
+            bounded=True,
+            never_raises=True,
+            form=name,
+            layout=_value_layout,
+            bounds_pass=name,
+            words=Words(words),
+            plot=Plot(level=True, line="--"),
+        ),
+        builtin=True,
+    )
+
+
+first = _end("first", lambda a, b: b if a is None else a, "the row at the window's old end")
+last = _end("last", lambda a, b: a if b is None else b, "the row at the window's young end")
 
 Ends = tuple[Value, Value]  # the least and the greatest value
 

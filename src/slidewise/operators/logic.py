@@ -1,6 +1,8 @@
-"""Whether all rows, or any row, are true."""
+"""The logical operators: whether all rows, or any row, are true."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
@@ -13,42 +15,27 @@ def _layout(dtypes: tuple[str, ...]) -> Layout | None:
     return Layout(("bool",), ("bool",), scalar=True) if dtypes[0] == "bool" else None
 
 
-bool_and = Operator(
-    name="bool_and",
-    identity=True,
-    lift=lambda x: truth(x, "bool_and"),
-    combine=lambda a, b: a and b,
-    commutative=True,
-    selective=True,
-    output="bool",
-    state="a bool",
-    is_state=checks.truth,
-    traits=Traits(
-        takes=Takes.BOOLS,
-        answer=AnswerKind.BOOL,
-        python_times=False,
-        form="bool_and",
-        layout=_layout,
-    ),
-    builtin=True,
-)
+def _logic(name: str, identity: bool, combine: Callable[[bool, bool], bool]) -> Operator:
+    return Operator(
+        name=name,
+        identity=identity,
+        lift=lambda x: truth(x, name),
+        combine=combine,
+        commutative=True,
+        selective=True,
+        output="bool",
+        state="a bool",
+        is_state=checks.truth,
+        traits=Traits(
+            takes=Takes.BOOLS,
+            answer=AnswerKind.BOOL,
+            python_times=False,
+            form=name,
+            layout=_layout,
+        ),
+        builtin=True,
+    )
 
-bool_or = Operator(
-    name="bool_or",
-    identity=False,
-    lift=lambda x: truth(x, "bool_or"),
-    combine=lambda a, b: a or b,
-    commutative=True,
-    selective=True,
-    output="bool",
-    state="a bool",
-    is_state=checks.truth,
-    traits=Traits(
-        takes=Takes.BOOLS,
-        answer=AnswerKind.BOOL,
-        python_times=False,
-        form="bool_or",
-        layout=_layout,
-    ),
-    builtin=True,
-)
+
+bool_and = _logic("bool_and", True, lambda a, b: a and b)
+bool_or = _logic("bool_or", False, lambda a, b: a or b)

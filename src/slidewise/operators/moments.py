@@ -130,55 +130,35 @@ def _moments_layout(doubles: int) -> Layout:
     return Layout(("int64", *("float64",) * (2 * doubles)), ("float64",), optional=True)
 
 
-variance = Operator(
-    name="variance",
-    identity=Moments(0, ZERO, ZERO, ZERO),
-    lift=_lift_moments("variance"),
-    combine=_join,
-    lower=_lower_variance,
-    output="float64, null below 2 rows",
-    state=_STATE,
-    error="rounding only (106 bits on the way)",
-    encode=tuple,
-    decode=lambda values: Moments(*values),
-    is_state=checks.fields(checks.count, *[checks.double_double] * 3),
-    traits=Traits(
-        takes=Takes.NUMBERS,
-        answer=AnswerKind.FLOAT,
-        python_times=False,
-        never_raises=True,
-        form="variance",
-        layout=lambda _dtypes: _moments_layout(3),
-        rows_pass="variance",
-        words=_MOMENTS,
-    ),
-    builtin=True,
-)
+def _moment(name: str, lower: Callable[[Moments], float | None]) -> Operator:
+    return Operator(
+        name=name,
+        identity=Moments(0, ZERO, ZERO, ZERO),
+        lift=_lift_moments(name),
+        combine=_join,
+        lower=lower,
+        output="float64, null below 2 rows",
+        state=_STATE,
+        error="rounding only (106 bits on the way)",
+        encode=tuple,
+        decode=lambda values: Moments(*values),
+        is_state=checks.fields(checks.count, *[checks.double_double] * 3),
+        traits=Traits(
+            takes=Takes.NUMBERS,
+            answer=AnswerKind.FLOAT,
+            python_times=False,
+            never_raises=True,
+            form=name,
+            layout=lambda _dtypes: _moments_layout(3),
+            rows_pass=name,
+            words=_MOMENTS,
+        ),
+        builtin=True,
+    )
 
-stddev = Operator(
-    name="stddev",
-    identity=Moments(0, ZERO, ZERO, ZERO),
-    lift=_lift_moments("stddev"),
-    combine=_join,
-    lower=_lower_stddev,
-    output="float64, null below 2 rows",
-    state=_STATE,
-    error="rounding only (106 bits on the way)",
-    encode=tuple,
-    decode=lambda values: Moments(*values),
-    is_state=checks.fields(checks.count, *[checks.double_double] * 3),
-    traits=Traits(
-        takes=Takes.NUMBERS,
-        answer=AnswerKind.FLOAT,
-        python_times=False,
-        never_raises=True,
-        form="stddev",
-        layout=lambda _dtypes: _moments_layout(3),
-        rows_pass="stddev",
-        words=_MOMENTS,
-    ),
-    builtin=True,
-)
+
+variance = _moment("variance", _lower_variance)
+stddev = _moment("stddev", _lower_stddev)
 
 
 def _lift_joint(operator: str) -> Callable[[Value, Value], JointMoments]:
@@ -208,48 +188,31 @@ def _lower_correlation(m: JointMoments) -> float | None:
 _NONE = JointMoments(0, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO)
 _JOINT_STATE = "a count, the first row, five double-double moments about it"
 
-covariance = Operator(
-    name="covariance",
-    identity=_NONE,
-    lift=_lift_joint("covariance"),
-    combine=_join_joint,
-    lower=_lower_covariance,
-    inputs=("x", "y"),
-    output="float64, null below 2 rows",
-    state=_JOINT_STATE,
-    error="rounding only (106 bits on the way)",
-    encode=tuple,
-    decode=lambda values: JointMoments(*values),
-    is_state=checks.fields(checks.count, *[checks.double_double] * 7),
-    traits=Traits(
-        takes=Takes.NUMBERS,
-        answer=AnswerKind.FLOAT,
-        python_times=False,
-        form="covariance",
-        layout=lambda _dtypes: _moments_layout(7),
-    ),
-    builtin=True,
-)
 
-correlation = Operator(
-    name="correlation",
-    identity=_NONE,
-    lift=_lift_joint("correlation"),
-    combine=_join_joint,
-    lower=_lower_correlation,
-    inputs=("x", "y"),
-    output="float64, null below 2 rows or without variance",
-    state=_JOINT_STATE,
-    error="rounding only (106 bits on the way)",
-    encode=tuple,
-    decode=lambda values: JointMoments(*values),
-    is_state=checks.fields(checks.count, *[checks.double_double] * 7),
-    traits=Traits(
-        takes=Takes.NUMBERS,
-        answer=AnswerKind.FLOAT,
-        python_times=False,
-        form="correlation",
-        layout=lambda _dtypes: _moments_layout(7),
-    ),
-    builtin=True,
-)
+def _joint_moment(name: str, lower: Callable[[JointMoments], float | None], output: str) -> Operator:
+    return Operator(
+        name=name,
+        identity=_NONE,
+        lift=_lift_joint(name),
+        combine=_join_joint,
+        lower=lower,
+        inputs=("x", "y"),
+        output=output,
+        state=_JOINT_STATE,
+        error="rounding only (106 bits on the way)",
+        encode=tuple,
+        decode=lambda values: JointMoments(*values),
+        is_state=checks.fields(checks.count, *[checks.double_double] * 7),
+        traits=Traits(
+            takes=Takes.NUMBERS,
+            answer=AnswerKind.FLOAT,
+            python_times=False,
+            form=name,
+            layout=lambda _dtypes: _moments_layout(7),
+        ),
+        builtin=True,
+    )
+
+
+covariance = _joint_moment("covariance", _lower_covariance, "float64, null below 2 rows")
+correlation = _joint_moment("correlation", _lower_correlation, "float64, null below 2 rows or without variance")

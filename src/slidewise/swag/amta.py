@@ -107,7 +107,7 @@ class Amta(Swag):
         self._size = size
 
     def _split(self, tree: PerfectTree, k: int, younger: list[_Spine]) -> list[_Spine]:
-        """What stays of a tree without its k oldest rows, the oldest last; `younger` is the spine behind it, if any."""
+        """The spines of a tree without its k oldest rows, the oldest last; `younger` is the spine behind it, if any."""
         kept = list(younger)
         while k:
             older, younger_half = tree.older, tree.younger

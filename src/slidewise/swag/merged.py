@@ -140,7 +140,7 @@ class Merged:
         return self._now
 
     def newest(self, input: Hashable) -> Time:
-        """How far an input has come; None before its first row."""
+        """The newest time of an input; None before its first row."""
         return self._input(input).newest
 
     @property

@@ -121,7 +121,7 @@ def _rate(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Noise:
-    """What other work takes from rounds that do nothing."""
+    """The noise of the machine: what other work takes from rounds that do nothing."""
 
     rounds: int
     share: float  # of the rounds that took longer than INTERRUPTED

@@ -1,1 +1,1 @@
-"""What the measurements come to: summary, claims, figures and the report's page."""
+"""The report on the measurements: summary, claims, figures and the page."""

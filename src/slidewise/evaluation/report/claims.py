@@ -43,7 +43,7 @@ def claims_of(results: Results) -> list[Claim]:
 
 
 def operators_of(results: Results) -> list[str]:
-    """Those that the paper speaks of."""
+    """The operators that the paper speaks of."""
     return [operator for operator in results.settings.operators if operator != "max"]
 
 
@@ -161,6 +161,13 @@ def _agreed(verdicts: list[str], expected: str) -> str:
     return REFUTED if any(verdict not in (expected, NOT_CLEAR) for verdict in verdicts) else NOT_CLEAR
 
 
+def _unanimous(verdicts: list[bool]) -> str:
+    """Confirmed where a claim holds for all operators, refuted where it holds for none."""
+    if not verdicts:
+        return NOT_CLEAR
+    return CONFIRMED if all(verdicts) else REFUTED if not any(verdicts) else NOT_CLEAR
+
+
 def _best(results: Results) -> Claim:
     curve = _speeds(results, "throughput")
     ratios = [cell.ratio for cell in _comparisons(curve, "TwoStacksLite", "DabaLite")]
@@ -203,10 +210,9 @@ def _minimum(results: Results) -> Claim:
             f"{operator}: least {time_text(two.least)} against {time_text(daba.least)}, longest in all repetitions "
             f"{time_text(two.again)} against {time_text(daba.again)}"
         )
-    verdict = NOT_CLEAR if not verdicts else CONFIRMED if all(verdicts) else REFUTED if not any(verdicts) else NOT_CLEAR
     return Claim(
         "TwoStacksLite has a lower least latency than DabaLite, and a longest one ten times as high or more.",
-        verdict,
+        _unanimous(verdicts),
         "; ".join(figures) or "not run",
     )
 
@@ -261,10 +267,9 @@ def _fiba(results: Results) -> Claim:
             f"{operator}: median {time_text(fiba.percentiles[0])}, longest {time_text(fiba.again)} against "
             f"{time_text(two.again)}"
         )
-    verdict = NOT_CLEAR if not verdicts else CONFIRMED if all(verdicts) else REFUTED if not any(verdicts) else NOT_CLEAR
     return Claim(
         "Fiba has a high median latency, and a longest one below that of TwoStacks.",
-        verdict,
+        _unanimous(verdicts),
         "; ".join(figures) or "not run",
     )
 

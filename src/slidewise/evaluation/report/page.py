@@ -91,7 +91,7 @@ def where(results: Results) -> str:
 
 
 def command(results: Results) -> str:
-    """What was typed to get these results."""
+    """The command that produced these results."""
     settings = results.settings
     words = ["slidewise bench paper", *(["--quick"] if settings.name == "quick" else [])]
     words += ["--floats"] if "sum of floats" in settings.operators else []
@@ -189,7 +189,7 @@ def count_rows(results: Results) -> list[tuple[str, ...]]:
 
 
 def notes(results: Results) -> list[str]:
-    """What a reader has to know before trusting a figure."""
+    """Notes on the measurement, which a reader needs before trusting a figure."""
     clock, settings = results.clock, results.settings
     paragraphs = [
         f"Clock: {clock.get('name', '?')}, {clock.get('ticks_per_ns', 0):.3f} ticks per nanosecond, measured against "
@@ -230,7 +230,7 @@ def notes(results: Results) -> list[str]:
 
 
 def _durations(results: Results) -> list[str]:
-    """How long it took to compile, and to run."""
+    """Notes on how long it took to compile and to run."""
     paragraphs = []
     new = [row for row in results.compiled if row["compiled"]]
     if results.compiled:

@@ -1,1 +1,1 @@
-"""Values inside operators' states: numbers of two floats, hashes, ordered values, and checks of what was stored."""
+"""Values inside operators' states: double-doubles, hashes, sorted multisets, and checks of deserialised states."""

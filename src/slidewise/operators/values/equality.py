@@ -38,7 +38,7 @@ def same(a: State, b: State, tolerance: float = 0.0) -> bool:
 
 
 def _near(a: Any, b: Any, tolerance: float) -> bool:
-    """The same for numbers of other kinds: integers of any size, decimals, complex numbers."""
+    """Whether numbers of other kinds are equal: integers of any size, decimals, complex numbers."""
     slack = Decimal(tolerance) if isinstance(a, Decimal) else Fraction(tolerance)
     try:
         return bool(a == b or abs(a - b) <= slack * max(abs(a), abs(b), 1))

@@ -39,7 +39,7 @@ def anything(value: object) -> bool:
 
 
 def fields(*layouts: IsState) -> IsState:
-    """A tuple of these, named or not.
+    """A tuple with these layouts, named or not.
 
     >>> fields(real, count)((0.5, 3)), fields(real, count)((0.5, -3)), fields(real, count)((0.5,))
     (True, False, False)
@@ -57,7 +57,7 @@ def fields(*layouts: IsState) -> IsState:
 
 
 def or_none(layout: IsState) -> IsState:
-    """That, or the state of no rows where that is None."""
+    """This layout, or None where that is the state of no rows."""
     return lambda value: value is None or layout(value)
 
 
@@ -70,15 +70,15 @@ def either(first: IsState, second: IsState) -> IsState:
 
 
 def bits(most: int) -> IsState:
-    """An integer from 0 on of so many bits."""
+    """An integer from 0 on of at most so many bits."""
     return lambda value: type(value) is int and value >= 0 and value.bit_length() <= most
 
 
 def registers(size: int, most: int) -> IsState:
-    """So many bytes, none above another."""
+    """Bytes of this size, none above `most`."""
     return lambda value: type(value) is bytes and len(value) == size and max(value) <= most
 
 
 def is_a(kind: type) -> IsState:
-    """What `decode` made, which has its own form."""
+    """An object of this class, which `decode` made and checked."""
     return lambda value: isinstance(value, kind)

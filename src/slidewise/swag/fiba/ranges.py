@@ -24,7 +24,7 @@ class Ranges(Spines):
         return self._lower(self.range_partial(t0, t1))
 
     def range_partial(self, t0: Time, t1: Time) -> State:
-        """What `range_query` lowers."""
+        """The aggregate of these rows before `lower`."""
         if not self._size:
             return self.operator.identity
         youngest = self._right[0].times[-1]
@@ -44,7 +44,7 @@ class Ranges(Spines):
         return self.range_query(t, self._right[0].times[-1] if self._size else t)
 
     def locate(self, t0: Time, t1: Time) -> tuple[list[int], list[int], int]:
-        """Where the rows of the times from t0 to t1 begin and end, and how many they are; t0 must not be after t1.
+        """The places where the rows of the times from t0 to t1 begin and end, and their number; t0 is not after t1.
 
         The places hold for every tree that has taken the same steps, so that several operators over the same rows look
         for them once.

@@ -1,4 +1,4 @@
-"""Many window sizes, one structure: the small interface for asking about the youngest rows of a window."""
+"""The interfaces for asking about the youngest rows of a window: many window sizes, one structure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LastRows(Swag):
 
 @runtime_checkable
 class LastTimes(Protocol):
-    """What answers for the youngest stretch of its window by time: `Timed` over a `LastRows`, and `Fiba`.
+    """A structure that answers for the youngest stretch of its window by time: `Timed` over a `LastRows`, and `Fiba`.
 
     A structure with `range_query(t0, t1)`, both ends included, joins in one line: `range_query(t, youngest())`. Where
     no row is as young as t, the answer is that of no rows.

@@ -1,4 +1,4 @@
-"""Times that windows go by: datetimes with a length of time, or numbers with a number."""
+"""Times of rows: datetimes in windows with a length of time, or numbers in windows with a number."""
 
 from __future__ import annotations
 
