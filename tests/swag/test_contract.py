@@ -438,16 +438,16 @@ def test_steps_since_a_mark_are_taken_back_without_a_call(algorithm: type[Swag])
         for _ in range(12):
             for _ in range(choose.randrange(90)):
                 step(rows)
-            window._mark()
+            window._savepoint()
             stored, again = window._dump(), rows[:]
             for _ in range(choose.randrange(90)):
                 step(again)
             calls = counter.calls
             if choose.random() < 0.7:
-                window._take_back()
+                window._rollback()
                 assert counter.calls == calls
                 assert repr(window._dump()) == repr(stored)
             else:
                 rows = again
-                window._unmark()
+                window._commit()
             window._check(rows)

@@ -76,7 +76,7 @@ class DabaLite(Swag):
     _cA: Any
     _cE: Any
     _chunks: Chunks
-    # Since the last mark, if there was one: what pointers and aggregates were, and what slots held before they changed.
+    # Since the savepoint, if there was one: what pointers and aggregates were, and what slots held before they changed.
     _before: tuple[Any, ...] | None
     _log: SavedSlots | None
 
@@ -252,26 +252,26 @@ class DabaLite(Swag):
         self._cF, self._cE, self._cL, self._cA, self._chunks, *middle = before
         self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = middle
 
-    def _mark(self) -> None:
+    def _savepoint(self) -> None:
         self._release_left()
         self._before = self._pointers()
         self._log = []
 
-    def _unmark(self) -> None:
+    def _commit(self) -> None:
         self._release_left()
         self._before = self._log = None
 
     def _release_left(self) -> None:
-        """Let go of the chunks that have left since the last mark; one of them is kept for reuse."""
+        """Let go of the chunks that have left since the savepoint; one of them is kept for reuse."""
         left = None if self._before is None else self._before[0]
         if left is not None and left is not self._cF:
             cut(left, self._cF)
             left[NEXT] = None
             self._chunks.spare = left
 
-    def _take_back(self) -> None:
+    def _rollback(self) -> None:
         before, log = self._before, self._log
-        assert before is not None, "a mark comes before what is taken back"
+        assert before is not None, "a savepoint comes before a rollback"
         assert log is not None
         self._put_back(before, log)
         if self._cE is not None and self._cE[NEXT] is not None:  # chunks behind the end are not reached any more

@@ -94,16 +94,16 @@ class Swag(ABC):
         """Become what `_dump` gave."""
         raise SlidewiseError(f"a {type(self).__name__} cannot be stored; DabaLite, SubtractOnEvict and SlickDeque can")
 
-    def _mark(self) -> None:
-        """From here on, up to the next mark, `_take_back` undoes every step, and calls no function of the operator."""
+    def _savepoint(self) -> None:
+        """Set a savepoint: `_rollback` undoes every step from here on, and calls no function of the operator."""
         raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
 
-    def _take_back(self) -> None:
-        """Become what this was at the last mark, which stays."""
+    def _commit(self) -> None:
+        """Drop the savepoint, and the log that was kept for it."""
         raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
 
-    def _unmark(self) -> None:
-        """Drop the mark, and what was kept for it."""
+    def _rollback(self) -> None:
+        """Become what this was at the savepoint, which stays."""
         raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
 
     @classmethod  # noqa: B027

@@ -38,7 +38,7 @@ class OrderStatistics(Swag):
     _tree: OrderedTree
     _nans: int
     _nulls: int
-    # The steps since the last mark, if there was one: None for an insert, a value in a tuple that left, or what was
+    # The steps since the savepoint, if there was one: None for an insert, a value in a tuple that left, or what was
     # dropped.
     _log: list[Any] | None
 
@@ -131,14 +131,14 @@ class OrderStatistics(Swag):
         self._tree = OrderedTree()
         self._nans = self._nulls = 0
 
-    def _mark(self) -> None:
+    def _savepoint(self) -> None:
         self._log = []
 
-    def _unmark(self) -> None:
+    def _commit(self) -> None:
         self._log = None
 
-    def _take_back(self) -> None:
-        assert self._log is not None, "a mark comes before what is taken back"
+    def _rollback(self) -> None:
+        assert self._log is not None, "a savepoint comes before a rollback"
         log, self._log = self._log, None
         for step in reversed(log):
             if step is None:
@@ -198,9 +198,6 @@ class SharedQuantile(OrderStatistics):
     def evict(self) -> None:
         """Nothing to do."""
 
-    def evict_many(self, k: int) -> None:
-        """Nothing to do."""
-
     def query(self) -> Answer:
         return self._first.quantile(self._q, self._interpolation)
 
@@ -219,13 +216,16 @@ class SharedQuantile(OrderStatistics):
     def clear(self) -> None:
         """Nothing to do."""
 
-    def _mark(self) -> None:
+    def evict_many(self, k: int) -> None:
         """Nothing to do."""
 
-    def _take_back(self) -> None:
+    def _savepoint(self) -> None:
         """Nothing to do."""
 
-    def _unmark(self) -> None:
+    def _commit(self) -> None:
+        """Nothing to do."""
+
+    def _rollback(self) -> None:
         """Nothing to do."""
 
     def _dump(self) -> tuple[list[int], list[State]]:

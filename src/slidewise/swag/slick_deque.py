@@ -33,7 +33,7 @@ class SlickDeque(Swag):
     _candidates: deque[tuple[int, State]]  # position and state, the oldest first; each wins over those behind it
     _start: int
     _stop: int
-    _before: tuple[int, int]  # start and stop at the last mark
+    _before: tuple[int, int]  # start and stop at the savepoint
     # The steps since then, if there was one: who lost to a row that came, in a list; who left, in a tuple; or all of
     # the candidates, where they were dropped.
     _log: list[Any] | None
@@ -91,15 +91,15 @@ class SlickDeque(Swag):
         if self._leaving(k):
             self._drop(k)
 
-    def _mark(self) -> None:
+    def _savepoint(self) -> None:
         self._before = self._start, self._stop
         self._log = []
 
-    def _unmark(self) -> None:
+    def _commit(self) -> None:
         self._log = None
 
-    def _take_back(self) -> None:
-        assert self._log is not None, "a mark comes before what is taken back"
+    def _rollback(self) -> None:
+        assert self._log is not None, "a savepoint comes before a rollback"
         while self._log:
             step = self._log.pop()
             if type(step) is list:

@@ -32,7 +32,7 @@ class SubtractOnEvict(Swag):
 
     _values: deque[State]
     _total: State
-    _before: State  # the total at the last mark
+    _before: State  # the total at the savepoint
     # The steps since then, if there was one: None for an insert, a value in a tuple that left, or values that were
     # dropped.
     _log: list[Any] | None
@@ -86,15 +86,15 @@ class SubtractOnEvict(Swag):
             if self._log is not None:
                 self._log += gone
 
-    def _mark(self) -> None:
+    def _savepoint(self) -> None:
         self._before = self._total
         self._log = []
 
-    def _unmark(self) -> None:
+    def _commit(self) -> None:
         self._before = self._log = None
 
-    def _take_back(self) -> None:
-        assert self._log is not None, "a mark comes before what is taken back"
+    def _rollback(self) -> None:
+        assert self._log is not None, "a savepoint comes before a rollback"
         while self._log:
             step = self._log.pop()
             if step is None:

@@ -53,7 +53,7 @@ class CellPane(SwagPane):
         self.before = self.last, self.waiting, self.total
         self.build_swags()
         for swag in self.swags:
-            swag._mark()
+            swag._savepoint()
 
     def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
         if not self.spec.is_open:
@@ -151,7 +151,7 @@ class CellPane(SwagPane):
         if not self.stale:
             return
         for j, swag in enumerate(self.swags):
-            swag._unmark()
+            swag._commit()
             swag.clear()
             for closed in self.cells:
                 swag.insert((closed.states[j],))

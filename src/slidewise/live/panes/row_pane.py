@@ -35,7 +35,7 @@ class RowPane(SwagPane):
             self.thaw()
         rows, spec, swags = self.rows, self.spec, self.swags
         for swag in swags:
-            swag._mark()
+            swag._savepoint()
         if arguments is not None:
             if len(arguments) == 1:
                 x = arguments[0]
@@ -61,7 +61,7 @@ class RowPane(SwagPane):
         if self.frozen is not None:
             self.thaw()
         for swag in self.swags:
-            swag._mark()
+            swag._savepoint()
 
     def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
         self._add(place, arguments)
@@ -123,7 +123,7 @@ class RowPane(SwagPane):
 
     def _clear(self) -> None:
         for swag in self.swags:
-            swag._unmark()
+            swag._commit()
             swag.clear()
 
     def freeze(self, frozen: list[Array]) -> None:

@@ -54,7 +54,7 @@ class SwagPane:
         """Make what has come since `begin` stay."""
         self.gone = None
         for swag in self.swags:
-            swag._unmark()
+            swag._commit()
 
     def _add(self, place: Place, arguments: Arguments | None) -> None:
         """Take in a row of a window that is closed on the right, and evict what is too old for it."""
@@ -73,7 +73,7 @@ class SwagPane:
             items.pop()
         self.added = 0
         for swag in self.swags:
-            swag._take_back()
+            swag._rollback()
 
 
 def over_states(op: Operator) -> Operator:
