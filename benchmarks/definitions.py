@@ -221,7 +221,7 @@ def main() -> None:
     for event in events:
         live.push(event)
     blob = live.snapshot()
-    held = sum(track.panes[0].held() for track in live.tracks.values())
+    held = sum(track.panes[0].held() for track in live.key_states.values())
     found = {"snapshot": timed(live.snapshot), "restore": timed(lambda: DEFINITION.restore(blob))}
     report(f"a snapshot of {held:,} rows, {len(blob) / held:.0f} bytes for each", "snapshot", found, held)
     if quick:

@@ -104,7 +104,7 @@ def live(definition: sw.Sliding, rate: int) -> tuple[int, int | None]:
     running = definition.live()
     for at in range(0, HOUR + MORE, LIVE_BATCH):
         running.push_many(events(rate, at, LIVE_BATCH))
-    pane = running.tracks[1].panes[0]
+    pane = running.key_states[1].panes[0]
     held = pane.held()
     size = size_of(pane.frozen)
     return size, len(running.snapshot()) if held <= MOST_IN_A_SNAPSHOT else None

@@ -102,7 +102,7 @@ def set_pointers(*pointers: int) -> Callable[[list[Any]], None]:
     ],
 )
 def test_places_and_pointers_that_no_window_has(change: Callable[[list[Any]], None], said: str) -> None:
-    assert len(FLOATS.restore(crafted(lambda parts: None)).tracks) == 1
+    assert len(FLOATS.restore(crafted(lambda parts: None)).key_states) == 1
     with pytest.raises(
         sw.SnapshotError, match=rf"the snapshot's contents make no sense: .*{said}.*in 'peak', in the key"
     ):

@@ -147,7 +147,7 @@ def test_a_key_that_cannot_be_thawed_stays_as_it_was(kind: str) -> None:
     for one in (live, twin):
         for event in events[:30]:
             one.push(event)
-        panes = [pane for track in one.tracks.values() for pane in track.panes]
+        panes = [pane for track in one.key_states.values() for pane in track.panes]
         for pane, arrays in zip(panes, [arrays_of(pane.all_rows(), 2) for pane in panes], strict=True):
             pane.freeze(arrays)
     for event in events[30:]:

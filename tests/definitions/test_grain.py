@@ -60,7 +60,7 @@ def test_a_window_is_longer_by_less_than_a_grain_and_never_shorter(times: list[i
 
 
 def panes(live: Any) -> list[CellPane]:
-    return [pane for track in live.tracks.values() for pane in track.panes if isinstance(pane, CellPane)]
+    return [pane for track in live.key_states.values() for pane in track.panes if isinstance(pane, CellPane)]
 
 
 @pytest.mark.parametrize("closed", CLOSED)

@@ -300,7 +300,7 @@ def test_an_operator_that_fails_leaves_all_aggregates_as_they_were(window: Any, 
 
 def _answers_only(definition: sw.Sliding, blob: bytes) -> Any:
     live = definition.restore(blob)
-    return live.stats, [(key, track.now, track.count) for key, track in live.tracks.items()]
+    return live.stats, [(key, track.now, track.count) for key, track in live.key_states.items()]
 
 
 def test_a_sum_that_does_not_fit_is_an_error_and_the_event_is_not_taken_in() -> None:
@@ -380,9 +380,9 @@ def test_a_window_that_moves_on_frees_its_rows() -> None:
     live = sw.Sliding(on="t", top=sw.max("x").over(100)).live()
     for i in range(5_000):
         live.push({"t": i // 50, "x": i})
-    assert live.tracks[()].panes[0].held() == 5_000
+    assert live.key_states[()].panes[0].held() == 5_000
     live.push({"t": 10_000, "x": 1})
-    assert live.tracks[()].panes[0].held() == 1
+    assert live.key_states[()].panes[0].held() == 1
 
 
 def test_times_of_every_kind_mean_the_same() -> None:

@@ -272,7 +272,7 @@ def test_a_refused_event_costs_no_more_in_a_large_window() -> None:
     for i in range(20_000):
         live.push({"t": i, "x": i})
     rebuilt = []
-    pane = live.tracks[()].panes[0]
+    pane = live.key_states[()].panes[0]
     with patch.object(type(pane), "_build", lambda _self, _rows: rebuilt.append(1)), pytest.raises(sw.InputError):
         live.push({"t": 30_000, "x": "text"})
     assert not rebuilt
@@ -283,7 +283,7 @@ def test_gone_rows_are_let_go() -> None:
     for i in range(1_000):
         live.push({"t": i // 20, "x": i})
     live.push({"t": 10_000, "x": 1})
-    assert live.tracks[()].panes[0].gone is None
+    assert live.key_states[()].panes[0].gone is None
 
 
 def test_peers_have_lists_of_their_own() -> None:

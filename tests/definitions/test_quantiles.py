@@ -44,7 +44,7 @@ def test_a_live_window_keeps_one_tree_for_all_its_quantiles() -> None:
     live = HEALTH.live()
     for t in range(100):
         live.push({"k": 1, "t": t, "x": float(t * 7 % 13)})
-    swags = [swag for pane in live.tracks[1].panes if hasattr(pane, "swags") for swag in pane.swags]
+    swags = [swag for pane in live.key_states[1].panes if hasattr(pane, "swags") for swag in pane.swags]
     ordered = [swag for swag in swags if isinstance(swag, sw.OrderStatistics)]
     assert [swag.stored() for swag in ordered] == [20, 0, 0]
     for swag in ordered:

@@ -150,7 +150,7 @@ def test_events_within_the_retention(closed: str, retain: int) -> None:
     table = pa.Table.from_pylist(taken, schema=EVENT)
     expected = definition(table).to_pylist()
     assert [last[row["id"]] for row in expected] == expected
-    for state in live.tracks.values():
+    for state in live.key_states.values():
         assert isinstance(state, RevisableState)
         assert len(state.rows) < 64 + 4 * (retain + 40)
         assert max(len(tree) for trees in state.trees for tree in trees) < 64 + 4 * (retain + 40)
@@ -197,7 +197,7 @@ def test_an_operator_that_raises_changes_nothing() -> None:
                 failures += 1
                 counter.fail_after = None
                 assert content(definition.restore(before)) == content(live)
-                for trees in next(iter(live.tracks.values())).trees:
+                for trees in next(iter(live.key_states.values())).trees:
                     for tree in trees:
                         tree._check()
     assert failures > 20

@@ -36,7 +36,9 @@ def events(count: int, seed: int = 1) -> list[dict[str, Any]]:
 
 def shared_of(live: Any) -> list[SharedRows]:
     return list(
-        {id(p.shared): p.shared for t in live.tracks.values() for p in t.panes if isinstance(p, SharedPane)}.values()
+        {
+            id(p.shared): p.shared for t in live.key_states.values() for p in t.panes if isinstance(p, SharedPane)
+        }.values()
     )
 
 
@@ -74,7 +76,7 @@ def test_explain_and_live_say_and_do_the_same() -> None:
     for spikes in (False, True):
         live = definition.live(spikes=spikes)
         live.push({"k": "a", "t": 1, "x": 1.0, "y": 1.0})
-        kinds = [isinstance(pane, SharedPane) for pane in live.tracks["a"].panes]
+        kinds = [isinstance(pane, SharedPane) for pane in live.key_states["a"].panes]
         assert kinds == [spikes] * 5 + [False]
 
 
@@ -110,9 +112,9 @@ def test_rows_are_kept_once_and_what_has_left_goes() -> None:
         (shared,) = shared_of(live)
         assert len(shared.rows) <= 202
         assert [len(part) for part in (*shared.aggs, *shared.stops)] == [len(shared.rows)] * 2
-    assert [pane.held() for pane in live.tracks["a"].panes] == [5, 10, 20, 100]
+    assert [pane.held() for pane in live.key_states["a"].panes] == [5, 10, 20, 100]
     live.push({"k": "a", "t": 9_999, "x": 1.0})
-    assert [pane.held() for pane in live.tracks["a"].panes] == [1, 1, 1, 1]
+    assert [pane.held() for pane in live.key_states["a"].panes] == [1, 1, 1, 1]
 
 
 def test_an_operator_that_raises_leaves_everything_as_it_was() -> None:

@@ -84,7 +84,7 @@ class Live:
         self.buffer = None if bound is None else ReorderBuffer(definition, self.specs, bound)
         if self.buffer is not None:
             self.buffer.others = self.kinds.others
-        self.tracks: dict[Key, KeyState] = {}
+        self.key_states: dict[Key, KeyState] = {}
         self.newest: Time | None = None
         self.events = self.answers = self.dropped = self.failed = 0
         self.effort = 0.0  # what batches through kernels have cost, see `batch.push_many.by_kernels`
@@ -93,7 +93,7 @@ class Live:
         self.aside = aside or SetAside()
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
-    def new_track(self) -> Any:
+    def new_key_state(self) -> Any:
         """The state of a key that has had no events."""
         return KeyState(self.specs)
 
@@ -147,36 +147,36 @@ class Live:
         key, time, kind = self.read(row)
         if self.buffer is not None:
             return self._wait(row, key, time, kind)
-        track = self.tracks.get(key)
-        if track is None:
-            track = KeyState(self.specs)
-        elif time is not None and time < track.now:
-            return self._late(row, key, time, track)
+        key_state = self.key_states.get(key)
+        if key_state is None:
+            key_state = KeyState(self.specs)
+        elif time is not None and time < key_state.now:
+            return self._late(row, key, time, key_state)
         read = [spec.arguments(row) for spec in self._readers]
         arguments = [read[at] for at in self._reads]
         values: list[Any] = []
-        number = track.count
+        number = key_state.count
         at = 0
         try:
-            for pane in track.panes:
+            for pane in key_state.panes:
                 answers = pane.push(number if pane.spec.numbered else time, arguments[at])
                 if pane.spec.declared:
                     pane.spec.check(answers)
                 values += answers
                 at += 1
         except BaseException as error:
-            for pane in track.panes[: at + 1]:
+            for pane in key_state.panes[: at + 1]:
                 pane.undo()
             raise_operator_error(self.specs[at], error, "the event was not taken in")
         if not number:
-            self.tracks[key] = track
+            self.key_states[key] = key_state
             self.time_reader.kind = kind
         if type(time) is float:
             self.time_reader.fractions = True
-        for pane in track.panes:
+        for pane in key_state.panes:
             pane.keep()
-        track.now = time
-        track.count = number + 1
+        key_state.now = time
+        key_state.count = number + 1
         self.events += 1
         self.answers += 1
         return self._named(values)
@@ -204,36 +204,36 @@ class Live:
         """Empty the windows over these columns, whose rows all have NaN there, a null; returns what undoes it."""
         if not columns:
             return lambda: None
-        tracks = self.tracks
+        key_states = self.key_states
         undos: list[Callable[[], None]] = []
 
         def take_back() -> None:
-            self.tracks = tracks
+            self.key_states = key_states
             for undo in undos:
                 undo()
 
         try:
-            for track in tracks.values():
-                undos.append(self.forget_rows(track, columns))
+            for key_state in key_states.values():
+                undos.append(self.forget_rows(key_state, columns))
         except BaseException as error:
             take_back()
             raise_operator_error(None, error, "the event was not taken in")
         if columns & set(self.definition.by):
-            self.tracks = {}
-            for key, track in tracks.items():
+            self.key_states = {}
+            for key, key_state in key_states.items():
                 parts = key_parts(key, self.definition.by)
                 null = self._key(dict(zip(self.definition.by, parts, strict=True)))
-                self.tracks[key if null in tracks else null] = track
+                self.key_states[key if null in key_states else null] = key_state
         if self.buffer is not None:
             undos.append(self.buffer.reread(self._key))
         return take_back
 
-    def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
+    def forget_rows(self, key_state: Any, columns: set[str]) -> Callable[[], None]:
         """Empty a key's windows over some columns; returns what undoes that."""
-        before, fresh = track.panes, new_panes(self.specs)
+        before, fresh = key_state.panes, new_panes(self.specs)
         pairs = zip(before, fresh, strict=True)
-        track.panes = [new if columns & set(new.spec.columns) else old for old, new in pairs]
-        return lambda: setattr(track, "panes", before)
+        key_state.panes = [new if columns & set(new.spec.columns) else old for old, new in pairs]
+        return lambda: setattr(key_state, "panes", before)
 
     def read(self, row: EventRow) -> tuple[Key, Any, str | None]:
         """An event's key, its time as a number, and the kind of time that it is."""
@@ -252,14 +252,14 @@ class Live:
         answers = dict(zip(self._names, values, strict=True))
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
 
-    def _late(self, row: EventRow, key: Key, time: Time, track: KeyState) -> Any:
+    def _late(self, row: EventRow, key: Key, time: Time, key_state: KeyState) -> Any:
         if self.late == "drop":
             return self.drop(row, LATE)
-        assert track.now is not None
+        assert key_state.now is not None
         reader = self.time_reader
         whose = f" of the key {key!r}" if self.definition.by else ""
         raise TimeOrderError(
-            f"the event's time {reader.shown(time)} lies before {reader.shown(track.now)}, the newest"
+            f"the event's time {reader.shown(time)} lies before {reader.shown(key_state.now)}, the newest"
             f"{whose}; sort the events, or use live(late='drop') or live(late='{example_wait(reader.kind)}')"
         )
 
@@ -308,25 +308,25 @@ class Live:
         key, time = peers[0].key, peers[0].time
         if self.ordered and len(peers) > 1:
             peers = sort_peers(peers)
-        track = self.tracks.get(key) or KeyState(self.specs)
+        key_state = self.key_states.get(key) or KeyState(self.specs)
         answered = []
         at = 0
         try:
-            for at, (spec, pane) in enumerate(zip(self.specs, track.panes, strict=True)):
-                places = range(track.count, track.count + len(peers)) if spec.numbered else [time] * len(peers)
+            for at, (spec, pane) in enumerate(zip(self.specs, key_state.panes, strict=True)):
+                places = range(key_state.count, key_state.count + len(peers)) if spec.numbered else [time] * len(peers)
                 rows = [(place, event.arguments[at]) for place, event in zip(places, peers, strict=True)]
                 answered.append(pane.push_peers(rows))
                 for answers in answered[-1] if spec.declared else ():
                     spec.check(answers)
         except BaseException as error:
-            for pane in track.panes[: at + 1]:
+            for pane in key_state.panes[: at + 1]:
                 pane.undo()
             raise_operator_error(self.specs[at], error, "")
-        for pane in track.panes:
+        for pane in key_state.panes:
             pane.keep()
-        track.now = time
-        track.count += len(peers)
-        self.tracks[key] = track
+        key_state.now = time
+        key_state.count += len(peers)
+        self.key_states[key] = key_state
         self.answers += len(peers)
         by_arrival: dict[int, dict[str, Any]] = {}
         for event, *values in zip(peers, *answered, strict=True):
@@ -375,16 +375,18 @@ class Live:
         if self.definition.on is None:
             raise SlidewiseError("forget goes by time, and this definition has no time column")
         time, _ = self.time_reader.read(before)
-        idle = [key for key, track in self.tracks.items() if track.now is not None and track.now < time]
+        idle = [key for key, key_state in self.key_states.items() if key_state.now is not None and key_state.now < time]
         for key in idle:
-            del self.tracks[key]
+            del self.key_states[key]
         return len(idle)
 
     @property
     def stats(self) -> Stats:
         """What became of the events so far."""
         waiting = 0 if self.buffer is None else len(self.buffer)
-        return Stats(self.events, self.answers, self.dropped, waiting, self.failed, len(self.tracks), self.aside.ahead)
+        return Stats(
+            self.events, self.answers, self.dropped, waiting, self.failed, len(self.key_states), self.aside.ahead
+        )
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
         """All state as bytes: versioned, checksummed, and bound to the definition. `definition.restore` reads them.
@@ -397,7 +399,7 @@ class Live:
 
     def __len__(self) -> int:
         """The number of keys."""
-        return len(self.tracks)
+        return len(self.key_states)
 
     def __repr__(self) -> str:
         return f"<Live of {len(self)} keys, {self.events} events, late={self.late!r}>"

@@ -37,6 +37,3 @@ def operator_errors(spec: WindowSpec | None, note: str = "") -> Iterator[None]:
         if isinstance(error, SlidewiseError) and not note:
             raise
         raise_operator_error(spec, error, note)
-
-
-fail = raise_operator_error

@@ -36,7 +36,7 @@ class Revising(Live):
     dropped and counted.
     """
 
-    tracks: dict[Key, Any]
+    key_states: dict[Key, Any]
 
     def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: SetAside | None = None) -> None:
         super().__init__(definition, late="revise", aside=aside)
@@ -80,7 +80,7 @@ class Revising(Live):
     def _push(self, row: EventRow) -> PushResult:
         key, time, kind = self.read(row)
         self._check_kind(kind)
-        state = self.tracks.get(key) or RevisableState(self.specs)
+        state = self.key_states.get(key) or RevisableState(self.specs)
         self._prune(state)
         if self._is_late(time, state.now):
             dropped: PushResult = self.drop(row, LATE)
@@ -94,7 +94,7 @@ class Revising(Live):
             self.events -= 1
             self.arrivals.number = number
             raise
-        self.tracks[key] = state
+        self.key_states[key] = state
         self.time_reader.kind = kind
         self.time_reader.fractions |= type(time) is float
         return PushResult.of(self.settle(change))
@@ -118,29 +118,34 @@ class Revising(Live):
         every = {id(row): row for row in (*self._restated, *revised)}
         return sorted(every.values(), key=lambda row: (row.place[0], row.place[-1]))
 
-    def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
+    def forget_rows(self, state: Any, columns: set[str]) -> Callable[[], None]:
         specs = self.specs
-        before = [(row, row.place, row.answers) for row in track.rows]
-        parts = track.trees, track.bases, track.rows, track.places
+        before = [(row, row.place, row.answers) for row in state.rows]
+        parts = state.trees, state.bases, state.rows, state.places
 
         def take_back() -> None:
-            track.trees, track.bases, track.rows, track.places = parts
+            state.trees, state.bases, state.rows, state.places = parts
             for row, place, answers in before:
                 row.place, row.answers = place, answers
             self._restated = []
 
         try:
-            places = {place[-1]: self._restated_place(place, columns) for place in self._all_places(track)}
-            for row in track.rows:
+            places = {place[-1]: self._restated_place(place, columns) for place in self._all_places(state)}
+            for row in state.rows:
                 row.place = places[row.place[-1]]
             reads = [bool(columns & set(spec.columns)) for spec in specs]
-            other = track.moved(track.rows, places, reads, specs)
-            track.trees, track.bases, track.rows, track.places = other.trees, other.bases, other.rows, other.places
+            other = state.moved(state.rows, places, reads, specs)
+            state.trees, state.bases, state.rows, state.places = (
+                other.trees,
+                other.bases,
+                other.rows,
+                other.places,
+            )
             answers = {id(row): old for row, _, old in before}
-            for index, row in enumerate(track.rows):
+            for index, row in enumerate(state.rows):
                 if row.event is None:
                     continue
-                row.answers = [value for at, spec in enumerate(specs) for value in track.answers(spec, at, index)]
+                row.answers = [value for at, spec in enumerate(specs) for value in state.answers(spec, at, index)]
                 if not same(row.answers, answers[id(row)]):
                     self._restated.append(row)
         except BaseException:
@@ -148,9 +153,9 @@ class Revising(Live):
             raise
         return take_back
 
-    def _all_places(self, track: RevisableState) -> Iterator[RowPlace]:
-        yield from track.places
-        for trees in track.trees:
+    def _all_places(self, state: RevisableState) -> Iterator[RowPlace]:
+        yield from state.places
+        for trees in state.trees:
             for place, _ in trees[0].contents():
                 yield place
 
@@ -207,16 +212,16 @@ class Revising(Live):
     def _push_filtered(self, filtered: FilteredBatch) -> Any:
         import numpy as np
 
-        from slidewise.live.batch.incoming import Incoming
+        from slidewise.live.batch.incoming import IncomingBatch
         from slidewise.live.batch.push_buffered import as_table, events_of
 
         frame = filtered.frame
         names = [str(name) for name in frame.names]
         if len({*names}) < len(names):
             raise InputError(f"events that are revised need columns of different names; the table has {names}")
-        incoming = Incoming(self, frame)
+        incoming = IncomingBatch(self, frame)
         self._check_kind(incoming.kind if incoming.count else self.time_reader.kind)
-        states = [self.tracks.get(key) or RevisableState(self.specs) for key in incoming.keys]
+        states = [self.key_states.get(key) or RevisableState(self.specs) for key in incoming.keys]
         for state in states:
             self._prune(state)
         number = self.arrivals.number
@@ -255,7 +260,7 @@ class Revising(Live):
             self.settle(change)
         for key, state in zip(incoming.keys, states, strict=True):
             if state.count:
-                self.tracks[key] = state
+                self.key_states[key] = state
         incoming.settle()
         self.events += incoming.count
         filtered.commit(late)

@@ -51,9 +51,9 @@ class AheadGuard:
     reference is the newest time so far."""
 
     def __init__(self, ahead: AheadLength, of: str | None) -> None:
-        self.given = check_length(ahead)
-        moments = isinstance(self.given, Duration)
-        self.length: Time = self.given.ns if isinstance(self.given, Duration) else self.given
+        self.limit = check_length(ahead)
+        moments = isinstance(self.limit, Duration)
+        self.length: Time = self.limit.ns if isinstance(self.limit, Duration) else self.limit
         if of not in (None, "clock", "stream"):
             raise SlidewiseError(f"ahead_of={of!r} is none of 'clock' and 'stream'")
         if of == "clock" and not moments:
@@ -65,10 +65,10 @@ class AheadGuard:
 
     def check(self, kind: str | None) -> None:
         """Refuse a length that does not go with this kind of time."""
-        if kind == NUMBER and isinstance(self.given, Duration):
-            raise WindowError(f"times are numbers, but ahead= is {self.given}; write it as a number")
-        if kind not in (NUMBER, None) and not isinstance(self.given, Duration):
-            raise WindowError(f"times are datetimes, but ahead= is {self.given}; write ahead='1 day', say")
+        if kind == NUMBER and isinstance(self.limit, Duration):
+            raise WindowError(f"times are numbers, but ahead= is {self.limit}; write it as a number")
+        if kind not in (NUMBER, None) and not isinstance(self.limit, Duration):
+            raise WindowError(f"times are datetimes, but ahead= is {self.limit}; write ahead='1 day', say")
 
     def is_ahead(self, time: Time, kind: str | None) -> bool:
         """Whether a time lies too far ahead."""
@@ -116,12 +116,13 @@ class SetAside:
         self._warned = True
         newest = live.newest
         if newest is None:
-            newest = max((track.now for track in live.tracks.values() if track.now is not None), default=None)
+            of_keys = (key_state.now for key_state in live.key_states.values())
+            newest = max((now for now in of_keys if now is not None), default=None)
         shown = None if newest is None else live.time_reader.shown(newest)
         remedy = (
             "one event from the future makes all that follow it late: ahead='1 day', say, puts such events aside"
             if self.guard is None
-            else f"{self.ahead} of them lie more than ahead={str(self.guard.given)!r} past the {self.guard.of}"
+            else f"{self.ahead} of them lie more than ahead={str(self.guard.limit)!r} past the {self.guard.of}"
         )
         warnings.warn(
             f"{dropped} of {live.events} events were dropped as too late or too far ahead, and the newest time is "

@@ -11,7 +11,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import check_times_of_day
 from slidewise.kernels.compiler.jit import cached_jit
-from slidewise.live.batch.incoming import Incoming
+from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.event_times import length_in
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard
 from slidewise.live.types import Time
@@ -37,7 +37,7 @@ class FilteredBatch:
             for name in self._table.column_names:
                 check_times_of_day(self._table.column(name), repr(name))
         if guard is not None:
-            incoming = Incoming(live, frame)
+            incoming = IncomingBatch(live, frame)
             self._ahead, self._newest = rows_ahead(guard, incoming.times, incoming.kind)
             if len(self._ahead):
                 self.frame = frame.take(np.delete(np.arange(len(frame)), self._ahead))

@@ -1,4 +1,4 @@
-"""A batch of events on its way into a live definition: its keys, times and columns, and the rows already there."""
+"""A batch of events on its way into a live definition: its keys, times and columns, and the states of its keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import python_values
 from slidewise.columns.series import Column, read
-from slidewise.engine.joining import CannotJoinError, arrays_of, concatenated
+from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import as_arrow, key_codes
 from slidewise.engine.table_rows import arrow_type, time_column
 from slidewise.kernels.compiler.jit import cached_jit
@@ -17,13 +17,14 @@ from slidewise.kernels.order.grouping import Grouped
 from slidewise.live.event_times import NAIVE, NUMBER, ZONED
 from slidewise.live.keys import canonical
 from slidewise.live.live import Live
+from slidewise.live.types import Key
 
 if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
 
 
-class Incoming:
-    """A batch's rows, with a small number for each key of the batch."""
+class IncomingBatch:
+    """A batch's rows, with a number for each of its keys, from 0 on: `codes` has that of each row."""
 
     def __init__(self, live: Live, frame: Frame) -> None:
         self.live = live
@@ -36,15 +37,16 @@ class Incoming:
             codes = np.zeros(self.count, np.int64)
         _, first, self.codes = np.unique(codes, return_index=True, return_inverse=True)
         self.keys = self._keys_at(first)
-        self.tracks: list[Any] = [live.tracks.get(key) or live.new_track() for key in self.keys]
+        self.key_states: list[Any] = [live.key_states.get(key) or live.new_key_state() for key in self.keys]
 
     def column(self, name: str) -> Column:
+        """A column as arrays."""
         if name not in self._columns:
             self._columns[name] = read(self._series(name), repr(name))
         return self._columns[name]
 
     def _series(self, name: str) -> Any:
-        """A column of the table; floats that come where text was have nulls for NaN."""
+        """A column of the table; one of floats where the stream has had text has nulls for NaN."""
         series = self.frame.column(name)
         if name not in self.live.kinds.others or not str(arrow_type(series)).startswith(("float", "double", "half")):
             return series
@@ -58,7 +60,7 @@ class Incoming:
         return arrow_type(self.frame.column(name), self._columns.get(name))
 
     def _read_times(self) -> tuple[Any, str | None]:
-        """Times as the clock counts them, and their kind."""
+        """Times as numbers, and their kind."""
         on = self.live.definition.on
         if on is None:
             return None, None
@@ -76,7 +78,8 @@ class Incoming:
             self.live.time_reader.check(kind, self.live.time_reader.shown(times[:1].tolist()[0], kind))
         return times, kind
 
-    def _keys_at(self, rows: Array) -> list[Any]:
+    def _keys_at(self, rows: Array) -> list[Key]:
+        """The keys of some rows, in canonical form."""
         names = self.live.definition.by
         parts = [_values_at(self._series(name), f"the key {name!r}", rows) for name in names]
         keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
@@ -86,7 +89,7 @@ class Incoming:
 
     def newest(self) -> Array:
         """The newest time of each key before this batch; the least possible where there was none."""
-        nows = [track.now for track in self.tracks]
+        nows = [key_state.now for key_state in self.key_states]
         kind = self.times.dtype
         if kind.kind == "O" or (kind.kind == "i" and any(type(now) is float for now in nows)):
             raise CannotJoinError
@@ -98,17 +101,17 @@ class Incoming:
 
     def late(self) -> Array:
         """Which rows lie before an earlier one of their key."""
-        found = np.zeros(self.count, np.bool_)
+        late = np.zeros(self.count, np.bool_)
         if self.times is None:
-            return found
+            return late
         try:
-            _mark_late(self.codes, self.times, self.newest(), found)
+            _mark_late(self.codes, self.times, self.newest(), late)
         except CannotJoinError:
-            newest = [track.now for track in self.tracks]
+            newest = [key_state.now for key_state in self.key_states]
             for i, (k, time) in enumerate(zip(self.codes.tolist(), self.times.tolist(), strict=True)):
-                found[i] = newest[k] is not None and time < newest[k]
-                newest[k] = newest[k] if found[i] else time
-        return found
+                late[i] = newest[k] is not None and time < newest[k]
+                newest[k] = newest[k] if late[i] else time
+        return late
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dicts of what the definition reads."""
@@ -119,21 +122,22 @@ class Incoming:
         )
 
     def settle(self) -> None:
-        """Let the clock know what kind of time these were."""
+        """Let the stream have the kind of time of the batch, which was taken in."""
         if self.count:
             self.live.time_reader.kind = self.kind
             self.live.time_reader.fractions |= self.times is not None and self.times.dtype == np.float64
 
     def numbers(self) -> Array:
         """Each row's number in its key, counting on from the rows before this batch."""
-        base = np.array([track.count for track in self.tracks], np.int64)
-        grouped = Grouped(self.codes, len(self.tracks))
+        base = np.array([key_state.count for key_state in self.key_states], np.int64)
+        grouped = Grouped(self.codes, len(self.key_states))
         array: Array = base[self.codes] + grouped.places - grouped.offsets[self.codes]
         return array
 
 
 @cached_jit
-def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
+def _mark_late(codes: Array, times: Array, newest: Array, late: Array) -> None:
+    """Mark the rows before an earlier one of their key in `late`; `newest` has each key's newest time."""
     for i in range(len(codes)):
         k = codes[i]
         if times[i] < newest[k]:
@@ -143,19 +147,13 @@ def _mark_late(codes: Any, times: Any, newest: Any, late: Any) -> None:
 
 
 def _values_at(series: Any, what: str, rows: Array | None = None) -> list[Any]:
-    """The values of a series, or those in some rows, as Python has them; `what` names it in errors."""
+    """The values of a series, or those in some rows, as Python's own; `what` names it in errors."""
     import pyarrow as pa
 
     try:
         array = as_arrow(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, in pandas
         chosen = series if rows is None else series.iloc[rows]
-        found: list[Any] = chosen.astype(object).where(~chosen.isna(), None).tolist()
-        return found
+        values: list[Any] = chosen.astype(object).where(~chosen.isna(), None).tolist()
+        return values
     return python_values(array if rows is None else array.take(pa.array(rows)), what)
-
-
-def there(panes: list[Any]) -> tuple[list[int], list[Array]]:
-    """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
-    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
-    return [pane.held() for pane in panes], [concatenated(list(part)) for part in zip(*parts, strict=True)]

@@ -16,9 +16,9 @@ from slidewise.engine.answers import as_arrays
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import arrange, order_peers
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.live.batch.evaluate import evaluate
 from slidewise.live.batch.filtering import FilteredBatch
-from slidewise.live.batch.incoming import Incoming
-from slidewise.live.batch.kernels import evaluate
+from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.event_times import length_in
 from slidewise.live.live import Live
 from slidewise.live.reorder_buffer import Event, ReorderBuffer
@@ -42,7 +42,7 @@ def push_buffered(live: Live, filtered: FilteredBatch) -> Any:
     names = [str(name) for name in frame.names]
     if len({*names}) < len(names):
         raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
-    incoming = Incoming(live, frame)
+    incoming = IncomingBatch(live, frame)
     on_time, table = buffer_batch(live, filtered, incoming, _FEW, lambda *batch: _evaluate_due(live, *batch))
     if table is not None:
         return frame.from_arrow(table)
@@ -54,8 +54,12 @@ def push_buffered(live: Live, filtered: FilteredBatch) -> Any:
 
 
 def buffer_batch(
-    live: Live, filtered: FilteredBatch, incoming: Incoming, few: int, evaluate: Callable[[Incoming, Any], PendingBatch]
-) -> tuple[Incoming, Any]:
+    live: Live,
+    filtered: FilteredBatch,
+    incoming: IncomingBatch,
+    few: int,
+    evaluate: Callable[[IncomingBatch, Any], PendingBatch],
+) -> tuple[IncomingBatch, Any]:
     """Put a batch into the buffer, and answer what is due then: its rows on time, and a table of answers.
 
     `evaluate` gives the table through the kernels, for batches of more than `few` rows. Where it does not, events go
@@ -65,7 +69,7 @@ def buffer_batch(
     assert buffer is not None
     buffer.check(incoming.kind if incoming.count else None)
     late, newest = late_rows(live, buffer, incoming)
-    on_time = Incoming(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
+    on_time = IncomingBatch(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     pending = None
     if live.callback is None and on_time.count >= max(few, len(buffer) // _WAITING_PER_EVENT):
         # What an operator refuses is found again one by one, where the events at fault are counted and left out.
@@ -86,7 +90,7 @@ def buffer_batch(
     return on_time, None
 
 
-def late_rows(live: Live, buffer: ReorderBuffer, incoming: Incoming) -> tuple[Array, Time | None]:
+def late_rows(live: Live, buffer: ReorderBuffer, incoming: IncomingBatch) -> tuple[Array, Time | None]:
     """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
     newest, times = live.newest, incoming.times
     late = np.zeros(incoming.count, np.bool_)
@@ -110,7 +114,7 @@ def late_rows(live: Live, buffer: ReorderBuffer, incoming: Incoming) -> tuple[Ar
     return late, newest
 
 
-def events_of(buffer: ReorderBuffer, incoming: Incoming) -> list[Event]:
+def events_of(buffer: ReorderBuffer, incoming: IncomingBatch) -> list[Event]:
     """A batch's rows as events, read and checked; where one is refused, none is numbered."""
     keys, codes, times = incoming.keys, incoming.codes.tolist(), incoming.times.tolist()
     rows = python_rows(incoming.frame.to_arrow())
@@ -131,7 +135,7 @@ def python_rows(table: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _evaluate_due(live: Live, incoming: Incoming, newest: Time) -> PendingBatch:
+def _evaluate_due(live: Live, incoming: IncomingBatch, newest: Time) -> PendingBatch:
     """The events that are due after a batch, with their answers, through the kernels."""
     buffer = live.buffer
     assert buffer is not None
@@ -139,15 +143,15 @@ def _evaluate_due(live: Live, incoming: Incoming, newest: Time) -> PendingBatch:
 
     table = joined_rows(buffer, incoming.frame.to_arrow())
     if len(buffer):
-        incoming = Incoming(live, frame_of(table))
+        incoming = IncomingBatch(live, frame_of(table))
     if incoming.times.dtype == object:
         raise CannotJoinError
     due = buffer.before_watermark(incoming.times, newest)
-    not_due = Incoming(live, frame_of(table.filter(pa.array(~due))))
+    not_due = IncomingBatch(live, frame_of(table.filter(pa.array(~due))))
     events = events_of(buffer, not_due)
     table = table.filter(pa.array(due))
-    order = _order(live, Incoming(live, frame_of(table)))
-    batch = Incoming(live, frame_of(table.take(order)))
+    order = _order(live, IncomingBatch(live, frame_of(table)))
+    batch = IncomingBatch(live, frame_of(table.take(order)))
     answers, commit = evaluate(batch, peers=True)
     result = batch.frame.with_columns(answers)
     place = np.empty(len(order), np.int64)
@@ -180,7 +184,7 @@ def joined_rows(buffer: ReorderBuffer, table: Any) -> Any:
     return pa.concat_tables([before, table])
 
 
-def _order(live: Live, incoming: Incoming) -> Array:
+def _order(live: Live, incoming: IncomingBatch) -> Array:
     """The rows by key and time, those of equal time as the definition orders them."""
     if not incoming.count:
         return np.zeros(0, np.int64)
@@ -192,7 +196,7 @@ def _order(live: Live, incoming: Incoming) -> Array:
     return arranged.bring(np.arange(incoming.count))
 
 
-def as_table(live: Live, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
+def as_table(live: Live, incoming: IncomingBatch, rows: list[dict[str, Any]]) -> Any:
     """Answered events as a table of the batch's columns, and the aggregates behind them."""
     import pyarrow as pa
 

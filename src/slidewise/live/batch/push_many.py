@@ -11,14 +11,14 @@ from slidewise.definition import check_names
 from slidewise.engine.answers import as_arrays, check_inputs
 from slidewise.engine.joining import CannotJoinError
 from slidewise.errors import TimeOrderError
+from slidewise.live.batch.evaluate import AnswerColumns, evaluate
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
-from slidewise.live.batch.incoming import Incoming
-from slidewise.live.batch.kernels import Found, evaluate
+from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.live import Live, example_wait
 from slidewise.live.operator_errors import raise_operator_error
 
-# What things cost, in microseconds: an event by itself, and a frozen row that is thawed for it; a batch through the
-# kernels, a key of it, and a row, new or already there.
+# Costs in microseconds: of an event by itself, and a frozen row that is thawed for it; of a batch through the kernels,
+# a key of it, and a row, new or held.
 _EVENT, _THAW = 8.0, 3.0
 _BATCH, _KEY, _ROW = 3_000.0, 12.0, 0.1
 
@@ -36,34 +36,35 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
 
         return push_buffered(live, filtered)
     frame = filtered.frame
-    incoming = Incoming(live, frame)
+    incoming = IncomingBatch(live, frame)
     late = incoming.late()
     dropped = int(late.sum())
     if dropped and live.late == "error":
         raise _late_error(live, incoming, int(late.argmax()))
     if dropped:
-        incoming = Incoming(live, frame.take(np.flatnonzero(~late)))
+        incoming = IncomingBatch(live, frame.take(np.flatnonzero(~late)))
     result = _push(incoming)
     live.events += incoming.count + dropped
     filtered.commit(late)
     return result
 
 
-def _push(incoming: Incoming) -> Any:
+def _push(incoming: IncomingBatch) -> Any:
+    """Take in rows that are all on time, by the kernels or one by one; returns the table with their answers."""
     live = incoming.live
     if by_kernels(incoming):
         try:
             answers, commit = evaluate(incoming, peers=False)
         except CannotJoinError:
-            return _in_turn(incoming)
+            return _one_by_one(incoming)
         result = incoming.frame.with_columns(answers)
         commit()
         return result
     live.effort = 0.0
-    return _in_turn(incoming)
+    return _one_by_one(incoming)
 
 
-def by_kernels(incoming: Incoming) -> bool:
+def by_kernels(incoming: IncomingBatch) -> bool:
     """Whether the kernels are faster than one event after the other.
 
     Kernels go through all rows of the batch's keys again, and leave them frozen; single events have them thawed first,
@@ -71,7 +72,7 @@ def by_kernels(incoming: Incoming) -> bool:
     would have paid.
     """
     live = incoming.live
-    panes = [pane for track in incoming.tracks for pane in track.panes]
+    panes = [pane for key_state in incoming.key_states for pane in key_state.panes]
     held = sum(pane.held() for pane in panes)
     frozen = sum(pane.held() for pane in panes if getattr(pane, "frozen", None) is not None)
     kernels = _BATCH + _KEY * len(panes) + _ROW * (held + incoming.count * len(live.specs))
@@ -82,10 +83,11 @@ def by_kernels(incoming: Incoming) -> bool:
     return True
 
 
-def _late_error(live: Live, incoming: Incoming, row: int) -> TimeOrderError:
+def _late_error(live: Live, incoming: IncomingBatch, row: int) -> TimeOrderError:
+    """The error that names the time in a row, and the newest of its key before it."""
     code = incoming.codes[row]
     earlier = incoming.times[:row][incoming.codes[:row] == code].tolist()
-    now = incoming.tracks[code].now
+    now = incoming.key_states[code].now
     newest = max(earlier if now is None else [*earlier, now])
     shown = [live.time_reader.shown(time, incoming.kind) for time in (incoming.times.tolist()[row], newest)]
     return TimeOrderError(
@@ -97,24 +99,24 @@ def _late_error(live: Live, incoming: Incoming, row: int) -> TimeOrderError:
     )
 
 
-def _in_turn(incoming: Incoming) -> Any:
-    """The batch's events one by one, all or none of them."""
+def _one_by_one(incoming: IncomingBatch) -> Any:
+    """Take in the batch's events one by one, all or none of them."""
     live = incoming.live
     rows = incoming.rows()
     times = [None] * incoming.count if incoming.times is None else incoming.times.tolist()
-    counts = [track.count for track in incoming.tracks]
+    counts = [key_state.count for key_state in incoming.key_states]
     begun: list[Any] = []
     answers: list[list[Any]] = []
     spec = None
     try:
-        for track in incoming.tracks:
-            for pane in track.panes:
+        for key_state in incoming.key_states:
+            for pane in key_state.panes:
                 spec = pane.spec
                 begun.append(pane)
                 pane.begin()
         for row, code, time in zip(rows, incoming.codes.tolist(), times, strict=True):
             values: list[Any] = []
-            for pane in incoming.tracks[code].panes:
+            for pane in incoming.key_states[code].panes:
                 spec = pane.spec
                 values += pane.take(counts[code] if spec.numbered else time, spec.arguments(row))
             counts[code] += 1
@@ -128,28 +130,28 @@ def _in_turn(incoming: Incoming) -> Any:
     for pane in begun:
         pane.keep()
     for code, time in zip(incoming.codes.tolist(), times, strict=True):
-        incoming.tracks[code].now = time
-    for key, track, count in zip(incoming.keys, incoming.tracks, counts, strict=True):
-        track.count = count
-        live.tracks[key] = track
+        incoming.key_states[code].now = time
+    for key, key_state, count in zip(incoming.keys, incoming.key_states, counts, strict=True):
+        key_state.count = count
+        live.key_states[key] = key_state
     incoming.settle()
     live.answers += incoming.count
     return result
 
 
-def _as_columns(incoming: Incoming, answers: list[list[Any]]) -> Found:
+def _as_columns(incoming: IncomingBatch, answers: list[list[Any]]) -> AnswerColumns:
     """Answers of each row, in the order of specs and their members, as columns in the definition's order."""
     live = incoming.live
-    found: Found = {}
+    columns_by_name: AnswerColumns = {}
     at = 0
     for spec in live.specs:
         types = [incoming.kind_of(name) for name in spec.columns]
         columns = [incoming.column(name) for name in spec.columns]
-        for one in spec.members:
-            check_inputs(one.operator, spec.columns, columns, types)
-        part = [values[at : at + len(spec.members)] for values in answers]
+        for member in spec.members:
+            check_inputs(member.operator, spec.columns, columns, types)
+        of_spec = [values[at : at + len(spec.members)] for values in answers]
         at += len(spec.members)
         like = spec.columns[0] if spec.columns else None
-        arrays = as_arrays(spec, types, part)
-        found |= {one.name: (like, array) for one, array in zip(spec.members, arrays, strict=True)}
-    return {name: found[name] for name in live.definition.columns}
+        arrays = as_arrays(spec, types, of_spec)
+        columns_by_name |= {member.name: (like, array) for member, array in zip(spec.members, arrays, strict=True)}
+    return {name: columns_by_name[name] for name in live.definition.columns}

@@ -35,7 +35,7 @@ class BeatLive(Live):
     Move time on: `advance(to=...)` gives the beats of all keys up to a moment; `flush()` answers what waits.
     """
 
-    tracks: dict[Key, Any]
+    key_states: dict[Key, Any]
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class BeatLive(Live):
         self._windows: list[BeatWindow] = []
         self.dates = False
         self.advanced: Time | None = None  # events up to here are late
-        self.given = _NEVER  # the last beat that all keys have been given
+        self.last_beat = _NEVER  # the last beat that all keys have been given
 
     def reader(self, *asked: BeatColumn) -> WindowSpec:
         """A spec that reads the arguments of some aggregates of one part."""
@@ -69,21 +69,21 @@ class BeatLive(Live):
         """A spec that reads the arguments of a part."""
         return self.reader(*(column for column in self.plan.asked if column.part == part))
 
-    def new_track(self) -> Any:
+    def new_key_state(self) -> Any:
         return BeatKeyState()
 
-    def forget_rows(self, track: Any, columns: set[str]) -> Callable[[], None]:
-        self.thaw(track)
-        before = track.slices
+    def forget_rows(self, key_state: Any, columns: set[str]) -> Callable[[], None]:
+        self.thaw(key_state)
+        before = key_state.slices
         reads = [bool(columns & set(part.columns)) for part in self.parts]
-        track.slices = deque(
+        key_state.slices = deque(
             [number, *([0, None] if empty else part for part, empty in zip(parts, reads, strict=True))]
             for number, *parts in before
         )
-        track.panes = None
+        key_state.panes = None
 
         def take_back() -> None:
-            track.slices, track.panes = before, None
+            key_state.slices, key_state.panes = before, None
 
         return take_back
 
@@ -91,7 +91,7 @@ class BeatLive(Live):
         """Cut time into beats of the kind of time that events have."""
         if self.beats is not None and (self.beats.floats or not floats):
             return
-        if self.beats is not None and (self.tracks or self.buffer):
+        if self.beats is not None and (self.key_states or self.buffer):
             raise InputError(
                 "times were whole numbers so far, and floats come now, which are cut into slices otherwise; give "
                 "floats from the first event on"
@@ -138,18 +138,18 @@ class BeatLive(Live):
 
     def _take_in(self, row: EventRow, key: Key, time: Time, kind: str | None) -> PushResult:
         assert self.beats is not None
-        track = self.tracks.get(key) or self.new_track()
-        if self.is_late(track, time):
+        key_state = self.key_states.get(key) or self.new_key_state()
+        if self.is_late(key_state, time):
             if self.late == "error":
-                raise self.late_error(key, track, time)
+                raise self.late_error(key, key_state, time)
             dropped: PushResult = self.drop(row, LATE)
             return dropped
         arguments = [spec.arguments(row) for spec in self._readers]
         number = self.beats.number(time)
-        due = self.take(track, number, arguments)
-        track.now = time
-        track.count += 1
-        self.tracks[key] = track
+        due = self.take(key_state, number, arguments)
+        key_state.now = time
+        key_state.count += 1
+        self.key_states[key] = key_state
         self.time_reader.kind = kind
         self.time_reader.fractions |= type(time) is float
         self.events += 1
@@ -159,16 +159,16 @@ class BeatLive(Live):
     def _result_of_drop(self, reason: str) -> Any:
         return PushResult.of([] if self.buffer is None else self.deliver(), reason)
 
-    def is_late(self, track: BeatKeyState, time: Time) -> bool:
+    def is_late(self, key_state: BeatKeyState, time: Time) -> bool:
         """Whether an event of a key comes after a newer one, or after beats that hold it."""
         if self.advanced is not None and time <= self.advanced:
             return True
-        return bool(track.now is not None and time < track.now)
+        return bool(key_state.now is not None and time < key_state.now)
 
-    def late_error(self, key: Key, track: BeatKeyState, time: Time) -> TimeOrderError:
+    def late_error(self, key: Key, key_state: BeatKeyState, time: Time) -> TimeOrderError:
         """The error that names the time of a late event, and what it comes after."""
         shown = self.time_reader.shown
-        if track.now is None or time >= track.now:
+        if key_state.now is None or time >= key_state.now:
             assert self.advanced is not None
             return TimeOrderError(
                 f"the event's time {shown(time)} is not after {shown(self.advanced)}, up to which beats were asked for "
@@ -176,41 +176,45 @@ class BeatLive(Live):
             )
         whose = f" of the key {key!r}" if self.definition.by else ""
         return TimeOrderError(
-            f"the event's time {shown(time)} lies before {shown(track.now)}, the newest{whose}; sort the events, or "
-            f"use live(late='drop') or live(late='{example_wait(self.time_reader.kind)}')"
+            f"the event's time {shown(time)} lies before {shown(key_state.now)}, the newest{whose}; sort the events, "
+            f"or use live(late='drop') or live(late='{example_wait(self.time_reader.kind)}')"
         )
 
-    def take(self, track: BeatKeyState, number: int, arguments: list[Any]) -> list[tuple[int, dict[str, Any]]]:
+    def take(self, key_state: BeatKeyState, number: int, arguments: list[Any]) -> list[tuple[int, dict[str, Any]]]:
         """Add a row to its slice; returns the beats of its key that are complete before it."""
         beats = self.beats
         assert beats is not None
-        self.thaw(track)
+        self.thaw(key_state)
         done = beats.complete(number)
         try:
-            due = self._due(track, done)
+            due = self._due(key_state, done)
             first, last = beats.held(number)
             if first <= last:
-                track.take(self.parts, number, arguments)
+                key_state.take(self.parts, number, arguments)
         except BaseException as error:
-            track.panes = None
+            key_state.panes = None
             raise_operator_error(None, error, "the event was not taken in")
-        track.trim(beats, max(done, self.given))
+        key_state.trim(beats, max(done, self.last_beat))
         return due
 
-    def _due(self, track: BeatKeyState, until: int) -> list[tuple[int, dict[str, Any]]]:
+    def _due(self, key_state: BeatKeyState, until: int) -> list[tuple[int, dict[str, Any]]]:
         """The beats of a key up to one that it has not been given yet, and their answers by name."""
         assert self.beats is not None
-        after = self.given if track.now is None else max(self.given, self.beats.complete(self.beats.number(track.now)))
+        after = (
+            self.last_beat
+            if key_state.now is None
+            else max(self.last_beat, self.beats.complete(self.beats.number(key_state.now)))
+        )
         if self.buffer is not None:
-            after = self.given
-        return track.due(self.beats, self._windows, after, until) if track.slices else []
+            after = self.last_beat
+        return key_state.due(self.beats, self._windows, after, until) if key_state.slices else []
 
-    def thaw(self, track: BeatKeyState) -> None:
+    def thaw(self, key_state: BeatKeyState) -> None:
         """Make lists of a key's slices, where they lie in arrays after a batch."""
-        if track.frozen is not None:
+        if key_state.frozen is not None:
             from slidewise.live.beats.slice_arrays import thaw
 
-            thaw(track)
+            thaw(key_state)
 
     def row(self, key: Key, beat: int, answers: dict[str, Any]) -> Row:
         """A beat as a dict: keys, the time, and aggregates in the definition's order."""
@@ -262,16 +266,16 @@ class BeatLive(Live):
 
     def _answer_up_to(self, until: int) -> None:
         """Answer the beats of all keys up to one, ready for `deliver`; an error leaves everything as it was."""
-        if until <= self.given:
+        if until <= self.last_beat:
             return
         assert self.beats is not None
         due = []
-        for key, track in self.tracks.items():
-            self.thaw(track)
+        for key, key_state in self.key_states.items():
+            self.thaw(key_state)
             try:
-                of_key = self._due(track, until)
+                of_key = self._due(key_state, until)
             except BaseException as error:
-                for other in self.tracks.values():  # which are asked for the same beats again
+                for other in self.key_states.values():  # which are asked for the same beats again
                     other.panes = None
                 raise_operator_error(
                     None, error, f"at a beat of the key {key!r}, up to {self.time_reader.shown(self.beats.time(until))}"
@@ -280,10 +284,10 @@ class BeatLive(Live):
         due.sort(key=lambda item: item[0])
         self.ready += [self.row(key, beat, answers) for beat, key, answers in due]
         self.answers += len(due)
-        self.given = until
-        for track in self.tracks.values():
-            track.trim(self.beats, until)
-        self.tracks = {key: track for key, track in self.tracks.items() if not track.empty}
+        self.last_beat = until
+        for key_state in self.key_states.values():
+            key_state.trim(self.beats, until)
+        self.key_states = {key: key_state for key, key_state in self.key_states.items() if not key_state.empty}
 
     def release(self, groups: list[list[Event]]) -> None:
         super().release(groups)
@@ -296,22 +300,22 @@ class BeatLive(Live):
         if self.ordered and len(peers) > 1:
             peers = sort_peers(peers)
         key, time = peers[0].key, peers[0].time
-        track = self.tracks.get(key) or self.new_track()
-        self.thaw(track)
+        key_state = self.key_states.get(key) or self.new_key_state()
+        self.thaw(key_state)
         number = self.beats.number(time)
         first, last = self.beats.held(number)
-        before = track.copied() if len(peers) > 1 else track
+        before = key_state.copied() if len(peers) > 1 else key_state
         try:
             for event in peers if first <= last else ():
-                track.take(self.parts, number, list(event.arguments))
+                key_state.take(self.parts, number, list(event.arguments))
         except BaseException as error:
-            if key in self.tracks:
-                self.tracks[key] = before
+            if key in self.key_states:
+                self.key_states[key] = before
             raise_operator_error(None, error, f"in events of the key {key!r}")
-        track.now = time
-        track.count += len(peers)
-        if not track.empty:
-            self.tracks[key] = track
+        key_state.now = time
+        key_state.count += len(peers)
+        if not key_state.empty:
+            self.key_states[key] = key_state
         return []
 
     def flush(self) -> list[Row]:

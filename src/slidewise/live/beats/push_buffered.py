@@ -12,7 +12,7 @@ from slidewise.columns.frames import frame_of
 from slidewise.engine.beats.slices import BeatSlices, sliced
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import Arranged, arrange, order_peers
-from slidewise.live.batch.incoming import Incoming
+from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.batch.push_buffered import PendingBatch, events_of, joined_rows
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.beats.push_many import beat_times
@@ -21,7 +21,7 @@ from slidewise.live.keys import key_parts
 from slidewise.live.types import Key, Time
 
 
-def evaluate_due(live: BeatLive, incoming: Incoming, newest: Time) -> PendingBatch:
+def evaluate_due(live: BeatLive, incoming: IncomingBatch, newest: Time) -> PendingBatch:
     """The beats that are complete by the newest time less the bound; CannotJoinError where that takes single events."""
     import pyarrow as pa
 
@@ -31,23 +31,23 @@ def evaluate_due(live: BeatLive, incoming: Incoming, newest: Time) -> PendingBat
     if live.ready:
         raise CannotJoinError
     table = joined_rows(buffer, incoming.frame.to_arrow())
-    whole = Incoming(live, frame_of(table))
+    whole = IncomingBatch(live, frame_of(table))
     names = {name for part in live.parts for name in part.columns}
     if whole.times.dtype == object or any(whole.column(name).unit is not None for name in names):
         raise CannotJoinError
     due_rows = buffer.before_watermark(whole.times, newest)
-    events = events_of(buffer, Incoming(live, frame_of(table.filter(pa.array(~due_rows)))))
-    batch = Incoming(live, frame_of(table.filter(pa.array(due_rows))))
+    events = events_of(buffer, IncomingBatch(live, frame_of(table.filter(pa.array(~due_rows)))))
+    batch = IncomingBatch(live, frame_of(table.filter(pa.array(due_rows))))
     arranged = _arranged(live, batch)
     codes, times = arranged.bring(batch.codes), arranged.bring(batch.times)
     new, arguments = sliced(live.plan, beats, batch, codes, times, arranged.bring)
     known = set(batch.keys)
-    others = [key for key in live.tracks if key not in known]
+    others = [key for key in live.key_states if key not in known]
     keys = [*batch.keys, *others]
-    tracks = [*batch.tracks, *(live.tracks[key] for key in others)]
-    slices = held_slices(tracks, new.parts, live.parts).joined(new)
-    until = max(live.given, beats.complete(beats.number(buffer.watermark(newest))))
-    due = slices.due(beats, live.given, until)
+    key_states = [*batch.key_states, *(live.key_states[key] for key in others)]
+    slices = held_slices(key_states, new.parts, live.parts).joined(new)
+    until = max(live.last_beat, beats.complete(beats.number(buffer.watermark(newest))))
+    due = slices.due(beats, live.last_beat, until)
     rank = _ranks(live, batch, keys)
     due = due.taken(np.lexsort((rank[due.codes], due.numbers)))
     by_key = np.lexsort((due.numbers, due.codes))
@@ -60,8 +60,8 @@ def evaluate_due(live: BeatLive, incoming: Incoming, newest: Time) -> PendingBat
     held = slices.taken(slices.needed(beats, until))
 
     def commit() -> None:
-        _freeze(live, batch, keys, tracks, held, rank)
-        live.given = until
+        _freeze(live, batch, keys, key_states, held, rank)
+        live.last_beat = until
         live.answers += len(due)
         buffer.pop_all()
         for event in events:
@@ -70,7 +70,7 @@ def evaluate_due(live: BeatLive, incoming: Incoming, newest: Time) -> PendingBat
     return PendingBatch(result, commit)
 
 
-def _arranged(live: BeatLive, batch: Incoming) -> Arranged:
+def _arranged(live: BeatLive, batch: IncomingBatch) -> Arranged:
     """The rows by key and time, those of equal time as the definition orders them."""
     arranged = arrange(batch.codes, max(len(batch.keys), 1), batch.times, batch.count)
     if not live.ordered or not batch.count:
@@ -79,19 +79,19 @@ def _arranged(live: BeatLive, batch: Incoming) -> Arranged:
     return order_peers(arranged, arranged.bring(batch.times), columns)
 
 
-def _ranks(live: BeatLive, batch: Incoming, keys: list[Key]) -> Array:
+def _ranks(live: BeatLive, batch: IncomingBatch, keys: list[Key]) -> Array:
     """The rank of each key in the order in which they came: known ones, and then new ones by their first events."""
     order = np.argsort(batch.times, kind="stable")
     first = np.full(len(keys), len(order))
     np.minimum.at(first, batch.codes[order], np.arange(len(order)))
-    places = {key: i for i, key in enumerate(live.tracks)}
+    places = {key: i for i, key in enumerate(live.key_states)}
     ranks = [(places.get(key, len(places)), at) for key, at in zip(keys, first.tolist(), strict=True)]
     order_of = np.empty(len(keys), np.int64)
     order_of[sorted(range(len(keys)), key=ranks.__getitem__)] = np.arange(len(keys))
     return order_of
 
 
-def _keys(live: BeatLive, incoming: Incoming, keys: list[Key], which: Array) -> dict[str, Any]:
+def _keys(live: BeatLive, incoming: IncomingBatch, keys: list[Key], which: Array) -> dict[str, Any]:
     """The key columns of beats, in the types of the batch."""
     import pyarrow as pa
 
@@ -107,7 +107,7 @@ def _keys(live: BeatLive, incoming: Incoming, keys: list[Key], which: Array) -> 
 
 
 def _freeze(
-    live: BeatLive, batch: Incoming, keys: list[Key], tracks: list[Any], slices: BeatSlices, rank: Array
+    live: BeatLive, batch: IncomingBatch, keys: list[Key], key_states: list[Any], slices: BeatSlices, rank: Array
 ) -> None:
     """Let keys have these slices; those without any are dropped."""
     cuts = np.searchsorted(slices.codes, np.arange(len(keys) + 1)).tolist()
@@ -116,11 +116,11 @@ def _freeze(
     np.maximum.at(newest, batch.codes, batch.times)
     held: dict[Key, Any] = {}
     for k in np.argsort(rank).tolist():
-        track = tracks[k]
+        key_state = key_states[k]
         if counts[k]:
-            track.now = newest[k : k + 1].tolist()[0]
-            track.count += counts[k]
-        freeze(track, slices.taken(np.arange(cuts[k], cuts[k + 1])))
-        if not track.empty:
-            held[keys[k]] = track
-    live.tracks = held
+            key_state.now = newest[k : k + 1].tolist()[0]
+            key_state.count += counts[k]
+        freeze(key_state, slices.taken(np.arange(cuts[k], cuts[k + 1])))
+        if not key_state.empty:
+            held[keys[k]] = key_state
+    live.key_states = held

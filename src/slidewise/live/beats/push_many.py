@@ -17,7 +17,7 @@ from slidewise.engine.sorting import arrange
 from slidewise.errors import InputError
 from slidewise.kernels.bounds.beats import beat_bounds, slice_numbers, times_of
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
-from slidewise.live.batch.incoming import Incoming
+from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, python_rows
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.beats.key_state import BeatKeyState
@@ -38,7 +38,7 @@ def push_beats(live: BeatLive, table: Any) -> Any:
 
 def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
     frame = filtered.frame
-    incoming = Incoming(live, frame)
+    incoming = IncomingBatch(live, frame)
     if incoming.count:
         column = incoming.column(str(live.definition.on))
         live.plan.beats(
@@ -55,15 +55,15 @@ def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
     if dropped and live.late == "error":
         at = int(late.argmax())
         code = incoming.codes[at]
-        track = BeatKeyState()
+        key_state = BeatKeyState()
         before = incoming.times[:at][incoming.codes[:at] == code].tolist()
-        nows = [*before, *([] if incoming.tracks[code].now is None else [incoming.tracks[code].now])]
-        track.now = max(nows, default=None)
-        error = live.late_error(incoming.keys[code], track, incoming.times.tolist()[at])
+        nows = [*before, *([] if incoming.key_states[code].now is None else [incoming.key_states[code].now])]
+        key_state.now = max(nows, default=None)
+        error = live.late_error(incoming.keys[code], key_state, incoming.times.tolist()[at])
         error.add_note(f"in row {at}; no row of the batch was taken in")
         raise error
     if dropped:
-        incoming = Incoming(live, frame.take(np.flatnonzero(~late)))
+        incoming = IncomingBatch(live, frame.take(np.flatnonzero(~late)))
     with operator_errors(None, "no row of the batch was taken in"):
         result = _through_kernels(live, incoming) if incoming.count >= FEW else None
     result = _one_by_one(live, incoming) if result is None else result
@@ -72,10 +72,10 @@ def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
     return result
 
 
-def _one_by_one(live: BeatLive, incoming: Incoming) -> Any:
+def _one_by_one(live: BeatLive, incoming: IncomingBatch) -> Any:
     """Take in the batch's events one by one, all or none of them."""
-    before = {key: track.copied() for key, track in zip(incoming.keys, incoming.tracks, strict=True)}
-    known = [key for key in incoming.keys if key in live.tracks]
+    before = {key: key_state.copied() for key, key_state in zip(incoming.keys, incoming.key_states, strict=True)}
+    known = [key for key in incoming.keys if key in live.key_states]
     counts, reader = (live.events, live.answers), live.time_reader
     kinds = reader.kind, reader.fractions
     try:
@@ -87,17 +87,17 @@ def _one_by_one(live: BeatLive, incoming: Incoming) -> Any:
         reader.kind, reader.fractions = kinds
         for key in incoming.keys:
             if key in known:
-                live.tracks[key] = before[key]
+                live.key_states[key] = before[key]
             else:
-                live.tracks.pop(key, None)
+                live.key_states.pop(key, None)
         raise
 
 
-def _push_buffered(live: BeatLive, filtered: FilteredBatch, incoming: Incoming) -> Any:
+def _push_buffered(live: BeatLive, filtered: FilteredBatch, incoming: IncomingBatch) -> Any:
     """Let the batch's events wait with the others; returns the beats of all keys that are complete by then."""
     from slidewise.live.beats.push_buffered import evaluate_due
 
-    def evaluate(batch: Incoming, newest: Any) -> PendingBatch:
+    def evaluate(batch: IncomingBatch, newest: Any) -> PendingBatch:
         with operator_errors(None):
             return evaluate_due(live, batch, newest)
 
@@ -109,7 +109,7 @@ def _push_buffered(live: BeatLive, filtered: FilteredBatch, incoming: Incoming) 
     return table if live.callback is None else _as_table(live, incoming, delivered)
 
 
-def _as_table(live: BeatLive, incoming: Incoming, rows: list[dict[str, Any]]) -> Any:
+def _as_table(live: BeatLive, incoming: IncomingBatch, rows: list[dict[str, Any]]) -> Any:
     """Beats as a table of the batch's kind."""
     import pyarrow as pa
 
@@ -130,7 +130,7 @@ def _as_table(live: BeatLive, incoming: Incoming, rows: list[dict[str, Any]]) ->
     return incoming.frame.gather((), np.zeros(len(rows), np.int64), {name: columns[name] for name in names})
 
 
-def _through_kernels(live: BeatLive, incoming: Incoming) -> Any:
+def _through_kernels(live: BeatLive, incoming: IncomingBatch) -> Any:
     """Take in the batch and give the beats as a table; None where its events have to go one by one."""
     beats = live.beats
     assert beats is not None
@@ -142,28 +142,28 @@ def _through_kernels(live: BeatLive, incoming: Incoming) -> Any:
     codes, times = arranged.bring(incoming.codes), arranged.bring(incoming.times)
     new, arguments = sliced(live.plan, beats, incoming, codes, times, arranged.bring)
     try:
-        slices = held_slices(incoming.tracks, new.parts, live.parts).joined(new)
+        slices = held_slices(incoming.key_states, new.parts, live.parts).joined(new)
     except CannotJoinError:
         return None
     numbers = slice_numbers(beats, times)
     stops = np.searchsorted(codes, np.arange(groups), side="right")
     until = (numbers[stops - 1] - beats.high) // beats.per
-    nows = [live.given if t.now is None else beats.complete(beats.number(t.now)) for t in incoming.tracks]
-    after = np.maximum(np.array(nows, np.int64), live.given)
+    nows = [live.last_beat if t.now is None else beats.complete(beats.number(t.now)) for t in incoming.key_states]
+    after = np.maximum(np.array(nows, np.int64), live.last_beat)
     due = slices.due(beats, after, until)
     answers = slices.answers(live.plan, beats, due, arguments)
     order = _order(beats, due, codes, numbers, arranged.bring(np.arange(incoming.count)))
     result = _result(live, incoming, due, answers, order)
-    held = slices.taken(slices.needed(beats, np.maximum(until, live.given)))
+    held = slices.taken(slices.needed(beats, np.maximum(until, live.last_beat)))
     cuts = np.searchsorted(held.codes, np.arange(groups + 1)).tolist()
     counts = np.bincount(incoming.codes, minlength=groups).tolist()
     newest = times[stops - 1].tolist()
     for k in np.argsort(_first_rows(incoming)).tolist():  # in the order in which they came
-        key, track = incoming.keys[k], incoming.tracks[k]
-        freeze(track, held.taken(np.arange(cuts[k], cuts[k + 1])))
-        track.now = newest[k]
-        track.count += counts[k]
-        live.tracks[key] = track
+        key, key_state = incoming.keys[k], incoming.key_states[k]
+        freeze(key_state, held.taken(np.arange(cuts[k], cuts[k + 1])))
+        key_state.now = newest[k]
+        key_state.count += counts[k]
+        live.key_states[key] = key_state
     incoming.settle()
     live.events += incoming.count
     live.answers += len(due)
@@ -177,7 +177,7 @@ def _order(beats: Beats, due: DueBeats, codes: Array, numbers: Array, rows: Arra
     return np.argsort(rows[shown], kind="stable") if len(due) else shown
 
 
-def _result(live: BeatLive, incoming: Incoming, due: DueBeats, answers: dict[str, Any], order: Array) -> Any:
+def _result(live: BeatLive, incoming: IncomingBatch, due: DueBeats, answers: dict[str, Any], order: Array) -> Any:
     """The beats in their order as a table of the batch's kind."""
     import pyarrow as pa
 
@@ -191,7 +191,7 @@ def _result(live: BeatLive, incoming: Incoming, due: DueBeats, answers: dict[str
     return incoming.frame.gather(live.definition.by, _first_rows(incoming)[due.codes[order]], in_order)
 
 
-def beat_times(live: BeatLive, incoming: Incoming, due: DueBeats) -> dict[str, tuple[str | None, Any]]:
+def beat_times(live: BeatLive, incoming: IncomingBatch, due: DueBeats) -> dict[str, tuple[str | None, Any]]:
     """The time column of beats, in the type of the batch."""
     assert live.beats is not None
     times = times_of(live.beats, due.numbers)
@@ -200,5 +200,5 @@ def beat_times(live: BeatLive, incoming: Incoming, due: DueBeats) -> dict[str, t
     return {on: (on, as_times(on, column, times if column.unit is None else times // column.unit))}
 
 
-def _first_rows(incoming: Incoming) -> Array:
+def _first_rows(incoming: IncomingBatch) -> Array:
     return np.unique(incoming.codes, return_index=True)[1]

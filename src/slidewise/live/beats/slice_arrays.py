@@ -15,14 +15,20 @@ from slidewise.live.beats.key_state import BeatKeyState
 from slidewise.operators.operator import Operator
 
 
-def held_slices(tracks: list[BeatKeyState], like: list[Stored], parts: list[Part]) -> BeatSlices:
+def held_slices(key_states: list[BeatKeyState], like: list[Stored], parts: list[Part]) -> BeatSlices:
     """The slices that keys hold, as arrays in the form of those of a batch."""
-    frozen = [(k, track.frozen) for k, track in enumerate(tracks) if track.frozen is not None and len(track.frozen)]
+    frozen = [
+        (k, key_state.frozen)
+        for k, key_state in enumerate(key_states)
+        if key_state.frozen is not None and len(key_state.frozen)
+    ]
     stored = [_concatenated([slices.parts[i] for _, slices in frozen]) for i in range(len(like))] if frozen else like
     codes = np.repeat([k for k, _ in frozen], [len(slices) for _, slices in frozen]).astype(np.int64)
     numbers = np.concatenate([np.zeros(0, np.int64), *(slices.numbers for _, slices in frozen)])
     from_arrays = BeatSlices(codes, numbers, stored)
-    lists = [(k, each) for k, track in enumerate(tracks) if track.frozen is None for each in track.slices]
+    lists = [
+        (k, each) for k, key_state in enumerate(key_states) if key_state.frozen is None for each in key_state.slices
+    ]
     if not lists:
         return from_arrays
     made = [_stored(parts[i].operator, [each[1 + i] for _, each in lists], part) for i, part in enumerate(like)]
@@ -30,10 +36,10 @@ def held_slices(tracks: list[BeatKeyState], like: list[Stored], parts: list[Part
     return from_arrays.joined(from_lists)
 
 
-def freeze(track: BeatKeyState, slices: BeatSlices) -> None:
+def freeze(key_state: BeatKeyState, slices: BeatSlices) -> None:
     """Let a key hold these arrays instead of lists and SWAGs."""
-    track.frozen = slices
-    track.slices, track.panes, track.start = deque(), None, 0
+    key_state.frozen = slices
+    key_state.slices, key_state.panes, key_state.start = deque(), None, 0
 
 
 def _concatenated(parts: list[Any]) -> Stored:
@@ -60,14 +66,14 @@ def _stored(op: Operator, slices: list[Any], like: Stored) -> Stored:
     return Partials.of_objects(op, [state for _, state in slices], counts, like.dtypes)
 
 
-def thaw(track: BeatKeyState) -> None:
+def thaw(key_state: BeatKeyState) -> None:
     """Make lists of a key's slices, which lie in arrays."""
-    slices = track.frozen
+    slices = key_state.frozen
     assert slices is not None
     parts = [_lists(part) for part in slices.parts]
     items = zip(slices.numbers.tolist(), *parts, strict=True)
-    track.slices = deque([number, *map(list, item)] for number, *item in items)
-    track.frozen, track.panes, track.start = None, None, 0
+    key_state.slices = deque([number, *map(list, item)] for number, *item in items)
+    key_state.frozen, key_state.panes, key_state.start = None, None, 0
 
 
 def _lists(part: Stored) -> list[tuple[int, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from slidewise.engine.running_pane import RunningPane
@@ -10,6 +11,7 @@ from slidewise.live.panes.cell_pane import CellPane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import shared_panes
 from slidewise.live.types import Arguments, Place
+from slidewise.windows.kind import Keeps
 
 
 class Pane(Protocol):
@@ -35,18 +37,24 @@ class Pane(Protocol):
     def keep(self) -> None:
         """Make what has come since `begin` stay."""
 
+    def freeze(self, stored: Any) -> None:
+        """Hold what a batch stores of the window, as arrays, instead of rows and SWAGs."""
+
     def held(self) -> int:
         """How many rows, or cells of rows, there are."""
 
 
 def new_panes(specs: list[WindowSpec]) -> list[Pane]:
     """An empty pane for each spec."""
-    return [shared or _new_pane(spec) for spec, shared in zip(specs, shared_panes(specs), strict=True)]
+    return [shared or _PANES[spec.keeps](spec) for spec, shared in zip(specs, shared_panes(specs), strict=True)]
 
 
-def _new_pane(spec: WindowSpec) -> Pane:
-    if spec.running:
-        return RunningPane(spec)
-    if spec.grain is not None:
-        return CellPane(spec)
+def _row_pane(spec: WindowSpec) -> Pane:
     return OpenRowPane(spec) if spec.is_open else RowPane(spec)
+
+
+_PANES: dict[Keeps, Callable[[WindowSpec], Pane]] = {
+    Keeps.ROWS: _row_pane,
+    Keeps.CELLS: CellPane,
+    Keeps.STATE: RunningPane,
+}

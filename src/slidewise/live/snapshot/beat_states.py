@@ -32,17 +32,17 @@ _FARTHEST = 2**62  # of the numbers of beats and slices
 def write_beats(out: Writer, live: BeatLive) -> None:
     """All that stands behind the events that wait: how far beats were given, and the state of each key."""
     floats = None if live.beats is None else live.beats.floats
-    for value in (live.advanced, live.given, live.dates, floats):
+    for value in (live.advanced, live.last_beat, live.dates, floats):
         out.value(value)
-    out.size(len(live.tracks))
-    for key, track in live.tracks.items():
-        live.thaw(track)
+    out.size(len(live.key_states))
+    for key, key_state in live.key_states.items():
+        live.thaw(key_state)
         write_plain(out.value, key, "a key")
-        out.value(track.now)
-        out.size(track.count)
-        out.row([each[0] for each in track.slices])
+        out.value(key_state.now)
+        out.size(key_state.count)
+        out.row([each[0] for each in key_state.slices])
         for i, part in enumerate(live.parts):
-            held = [each[1 + i] for each in track.slices]
+            held = [each[1 + i] for each in key_state.slices]
             out.row([rows for rows, _ in held])
             if part.by_rows:
                 rows = [row for some, state in held if some for row in state]
@@ -59,7 +59,7 @@ def read_beats(source: Reader, live: BeatLive, read_key: Callable[[], Key]) -> N
     elif advanced is not None:  # the first event was refused, so that there are no times yet
         require(type(advanced) in (int, float), f"beats were asked for up to {shown(advanced)}")
     require(type(given) is int and abs(given) <= _FARTHEST, f"beats were given up to {shown(given)}")
-    live.advanced, live.given = advanced, given
+    live.advanced, live.last_beat = advanced, given
     check_bool(dates, "whether times are dates")
     if floats is not None:
         check_bool(floats, "whether beats are floats")
@@ -68,20 +68,20 @@ def read_beats(source: Reader, live: BeatLive, read_key: Callable[[], Key]) -> N
     for _ in range(source.most()):
         key = read_key()
         with reading(f"the key {shown(key)}"):
-            require(key not in live.tracks, "it is there twice")
-            live.tracks[key] = _read_track(source, live)
+            require(key not in live.key_states, "it is there twice")
+            live.key_states[key] = _read_key_state(source, live)
 
 
-def _read_track(source: Reader, live: BeatLive) -> BeatKeyState:
-    track = BeatKeyState()
-    track.now, track.count = source.value(), source.size()
-    check_now(live, track.now, track.count)
+def _read_key_state(source: Reader, live: BeatLive) -> BeatKeyState:
+    key_state = BeatKeyState()
+    key_state.now, key_state.count = source.value(), source.size()
+    check_now(live, key_state.now, key_state.count)
     numbers = source.row()
-    _check_slices(live, numbers, track.now)
+    _check_slices(live, numbers, key_state.now)
     slices: list[Any] = [[number] for number in numbers]
     for i, part in enumerate(live.parts):
         rows_of = check_counts(source.row(), 0, "the number of rows in a slice")
-        require(sum(rows_of) <= track.count, f"slices hold {sum(rows_of)} of {track.count} rows")
+        require(sum(rows_of) <= key_state.count, f"slices hold {sum(rows_of)} of {key_state.count} rows")
         held = source.row() if part.by_rows else read_states(source, live.reader_of(i).members[0])
         if part.by_rows:
             width = max(len(part.columns), 1)
@@ -95,8 +95,8 @@ def _read_track(source: Reader, live: BeatLive) -> BeatKeyState:
             each.append([rows, state])
         if next(stored, stored) is not stored:
             raise ValueError("there are more states than slices")
-    track.slices = deque(slices)
-    return track
+    key_state.slices = deque(slices)
+    return key_state
 
 
 def _check_slices(live: BeatLive, numbers: list[Any], now: Time) -> None:
@@ -109,7 +109,9 @@ def _check_slices(live: BeatLive, numbers: list[Any], now: Time) -> None:
     if not numbers:  # no window holds the rows that there were
         return
     require(numbers[-1] <= live.beats.number(now), "slices are newer than the newest time")
-    done = live.given if live.buffer is not None else max(live.given, live.beats.complete(live.beats.number(now)))
+    done = (
+        live.last_beat if live.buffer is not None else max(live.last_beat, live.beats.complete(live.beats.number(now)))
+    )
     for number in numbers:
         first, last = live.beats.held(number)
         require(first <= last and last > done, f"no beat is to come for the slice {number}")

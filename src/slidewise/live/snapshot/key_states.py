@@ -130,17 +130,17 @@ def _write_running(out: Writer, pane: RunningPane) -> None:
             write_states(out, member, [state])
 
 
-def read_panes(source: Reader, live: Live, track: KeyState, version: int) -> None:
+def read_panes(source: Reader, live: Live, key_state: KeyState, version: int) -> None:
     """A key's panes, as they were written, each checked before anything runs over it."""
-    for pane in track.panes:
+    for pane in key_state.panes:
         with reading(f"{pane.spec.members[0].name!r}"):
             if isinstance(pane, RunningPane):
-                _read_running(source, live, pane, track)
+                _read_running(source, live, pane, key_state)
             elif isinstance(pane, CellPane):
-                _read_cells(source, live, pane, track.now, track.count)
+                _read_cells(source, live, pane, key_state.now, key_state.count)
             elif isinstance(pane, RowPane | SharedPane):
                 rows = source.row()
-                check_rows(live, pane.spec, rows, track.now, track.count)
+                check_rows(live, pane.spec, rows, key_state.now, key_state.count)
                 if check_bool(source.value(), "whether rows lie in arrays"):
                     from slidewise.engine.joining import arrays_of
 
@@ -149,7 +149,7 @@ def read_panes(source: Reader, live: Live, track: KeyState, version: int) -> Non
                     _read_shared(source, pane, rows, version)
                 else:
                     _read_row_pane(source, pane, rows)
-    for pane in track.panes:
+    for pane in key_state.panes:
         if isinstance(pane, SharedPane) and pane.leads:
             pane.shared.restore()
 
@@ -181,11 +181,11 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
     _read_swags(source, pane, len(pane.rows), "rows")
 
 
-def _read_running(source: Reader, live: Live, pane: RunningPane, track: KeyState) -> None:
+def _read_running(source: Reader, live: Live, pane: RunningPane, key_state: KeyState) -> None:
     pane.count, pane.late_count, pane.at = source.size(), source.size(), source.value()
-    require(pane.count + pane.late_count <= track.count, f"{pane.count} rows count of {track.count}")
+    require(pane.count + pane.late_count <= key_state.count, f"{pane.count} rows count of {key_state.count}")
     if pane.spec.is_open:
-        check_places(live, pane.spec, [pane.at], track.now, track.count)
+        check_places(live, pane.spec, [pane.at], key_state.now, key_state.count)
     else:
         require(pane.late_count == 0 and pane.at is None, "rows wait, and the window is closed on the right")
     if pane.count:

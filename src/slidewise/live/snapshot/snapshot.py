@@ -58,15 +58,15 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
     if isinstance(live, BeatLive):
         write_beats(out, live)
         return sealed(live.definition, max(4, out.version), bytes(out.data), key)
-    out.size(len(live.tracks))
-    for name, track in live.tracks.items():
+    out.size(len(live.key_states))
+    for name, key_state in live.key_states.items():
         write_plain(out.value, name, "a key")
-        out.value(track.now)
-        out.size(track.count)
-        if isinstance(track, RevisableState):
-            write_revisable(out, live, track)
+        out.value(key_state.now)
+        out.size(key_state.count)
+        if isinstance(key_state, RevisableState):
+            write_revisable(out, live, key_state)
             continue
-        for pane in track.panes:
+        for pane in key_state.panes:
             write_pane(out, pane)
     shares = any(spec.sharing is not None for spec in live.specs)
     version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
@@ -75,12 +75,12 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
 
 def _extensions(live: Live) -> dict[str, Any]:
     """What versions before 6 have no place for; empty where they can hold it all."""
-    keys = [*live.tracks, *(event.key for event in live.buffer or ())]
+    keys = [*live.key_states, *(event.key for event in live.buffer or ())]
     kinds = live.kinds.as_dict(live.definition.by, keys) if live.events else {}
     more: dict[str, Any] = {"kinds": kinds} if kinds else {}
     guard = live.aside.guard
     if guard is not None:
-        length = str(guard.given) if isinstance(guard.given, Duration) else guard.given
+        length = str(guard.limit) if isinstance(guard.limit, Duration) else guard.limit
         more["ahead"] = [length, guard.of, guard.newest, live.aside.ahead]
     if live.aside.rows:
         more["aside"] = [[reason, row] for row, reason in live.aside.rows]
@@ -175,22 +175,22 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
     if isinstance(live, BeatLive):
         read_beats(source, live, lambda: _read_key(source, definition))
         source.end()
-        live.kinds.learn_keys(definition.by, live.tracks)
+        live.kinds.learn_keys(definition.by, live.key_states)
         return live
     for _ in range(source.most()):
         key = _read_key(source, definition)
         with reading(f"the key {shown(key)}"):
-            require(key not in live.tracks, "it is there twice")
+            require(key not in live.key_states, "it is there twice")
             now, count = source.value(), source.size()
             check_now(live, now, count)
             if isinstance(live, Revising):
-                live.tracks[key] = read_revisable(source, live, key, now, count)
+                live.key_states[key] = read_revisable(source, live, key, now, count)
                 continue
-            track = live.tracks[key] = KeyState(live.specs)
-            track.now, track.count = now, count
-            read_panes(source, live, track, version)
+            key_state = live.key_states[key] = KeyState(live.specs)
+            key_state.now, key_state.count = now, count
+            read_panes(source, live, key_state, version)
     source.end()
-    live.kinds.learn_keys(definition.by, live.tracks)
+    live.kinds.learn_keys(definition.by, live.key_states)
     return live
 
 

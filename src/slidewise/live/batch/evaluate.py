@@ -1,0 +1,124 @@
+"""A batch through the engine: the rows that windows hold and the new ones together, for all keys at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slidewise.columns.operator_types import as_numbers, readied
+from slidewise.engine.batch import columns_of
+from slidewise.engine.cells import Cells, StoredCells
+from slidewise.engine.joining import CannotJoinError, arrays_of, concatenated
+from slidewise.engine.running import StoredStates
+from slidewise.engine.sliding import StoredRows
+from slidewise.engine.window_batch import window_batch
+from slidewise.engine.window_spec import WindowSpec
+from slidewise.kernels.passes.partials import Partials
+from slidewise.live.batch.incoming import IncomingBatch
+from slidewise.live.operator_errors import raise_operator_error
+from slidewise.live.panes.cell_pane import CellPane
+from slidewise.windows.kind import Keeps
+
+AnswerColumns = dict[str, tuple[str | None, Any]]  # by name: the column whose type it is like, and an Arrow array
+
+
+def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Callable[[], None]]:
+    """The answers as columns, in the batch's order, and what makes the batch part of the state.
+
+    Rows of a key come in the order of their times; with `peers`, those of equal time see one another.
+    """
+    live = incoming.live
+    answers: AnswerColumns = {}
+    stored: list[Iterator[Any]] = []  # of each spec: what each key's pane stores
+    numbers = incoming.numbers()
+    for at, spec in enumerate(live.specs):
+        places = numbers if spec.numbered else incoming.times
+        try:
+            batch = window_batch(incoming, spec, places, _STORED[spec.keeps](incoming, at, spec), peers)
+            arrays, of_keys = batch.arrays(), batch.kept()
+        except CannotJoinError:
+            raise
+        except Exception as error:
+            raise_operator_error(spec, error, "no row of the batch was taken in")
+        stored.append(of_keys)
+        like = spec.columns[0] if spec.columns else None
+        answers |= {member.name: (like, array) for member, array in zip(spec.members, arrays, strict=True)}
+
+    counts = np.bincount(incoming.codes, minlength=len(incoming.key_states)).tolist()
+    newest = [None] * len(counts)
+    if incoming.times is not None:
+        most = incoming.newest()
+        np.maximum.at(most, incoming.codes, incoming.times)
+        newest = most.tolist()
+
+    def commit() -> None:
+        for at, of_keys in enumerate(stored):
+            for key_state, frozen in zip(incoming.key_states, of_keys, strict=True):
+                key_state.panes[at].freeze(frozen)
+        for key, key_state, count, now in zip(incoming.keys, incoming.key_states, counts, newest, strict=True):
+            key_state.count += count
+            key_state.now = now
+            live.key_states[key] = key_state
+        incoming.settle()
+        live.answers += incoming.count
+
+    return {name: answers[name] for name in live.definition.columns}, commit
+
+
+def _stored_rows(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredRows:
+    """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
+    panes = [key_state.panes[at] for key_state in incoming.key_states]
+    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
+    arrays = [concatenated(list(part)) for part in zip(*parts, strict=True)]
+    return StoredRows(np.array([pane.held() for pane in panes], np.int64), arrays)
+
+
+def _stored_cells(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredCells:
+    """How many cells each pane holds, and all of them as arrays."""
+    columns, _ = columns_of(incoming, spec)
+    if any(column.unit is not None for column in columns):  # states are times, which only single events make
+        raise CannotJoinError
+    ops = [member.operator for member in spec.members]
+    dtypes = [tuple(str(as_numbers(op, column).data.dtype) for column in readied(op, columns)) for op in ops]
+    panes: list[CellPane] = [key_state.panes[at] for key_state in incoming.key_states]
+    counts = np.array([pane.held() for pane in panes], np.int64)
+    if not counts.sum():
+        return StoredCells(counts, None)
+    cells = [pane.frozen if pane.frozen is not None else _cells_of(pane, dtypes) for pane in panes if pane.held()]
+    parts = [_concatenated(list(of_member)) for of_member in zip(*(each.parts for each in cells), strict=True)]
+    if len({each.places.dtype for each in cells}) > 1:
+        raise CannotJoinError
+    return StoredCells(counts, Cells(np.concatenate([each.places for each in cells]), parts))
+
+
+def _stored_states(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredStates:
+    return StoredStates([key_state.panes[at] for key_state in incoming.key_states])
+
+
+_STORED: dict[Keeps, Callable[[IncomingBatch, int, WindowSpec], Any]] = {
+    Keeps.ROWS: _stored_rows,
+    Keeps.CELLS: _stored_cells,
+    Keeps.STATE: _stored_states,
+}
+
+
+def _cells_of(pane: CellPane, dtypes: list[tuple[str, ...]]) -> Cells:
+    """The cells of a pane as arrays, for rows whose arguments are of these types, by member."""
+    places, number, states = zip(*pane.all_cells(), strict=True)
+    counts = np.array(number, np.int64)
+    parts = [
+        Partials.of_objects(member.operator, list(of_member), counts, kinds)
+        for member, of_member, kinds in zip(pane.spec.members, zip(*states, strict=True), dtypes, strict=True)
+    ]
+    return Cells(arrays_of([(place,) for place in places])[0], parts)
+
+
+def _concatenated(parts: list[Partials]) -> Partials:
+    """The partials of several keys, one behind the other."""
+    if len({part.dtypes for part in parts}) > 1:
+        raise CannotJoinError
+    fields = [np.concatenate(field) for field in zip(*(part.fields for part in parts), strict=True)]
+    return replace(parts[0], fields=fields, counts=np.concatenate([part.counts for part in parts]))
