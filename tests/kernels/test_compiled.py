@@ -17,7 +17,7 @@ from slidewise.compiled.build import compiled
 from slidewise.errors import OperatorFailedError
 from slidewise.operators.values.equality import same
 from slidewise.swag import Swag
-from slidewise.swag.structures.deque import walk
+from slidewise.swag.structures.queues import walk
 from slidewise.swag.structures.sublists import Pointers, cases
 
 PAPER = [sw.TwoStacks, sw.TwoStacksLite, sw.Daba, sw.DabaLite, sw.FlatFit]

@@ -13,7 +13,7 @@ from support import PATTERNS, SCHEDULES, Counter
 
 import slidewise as sw
 from slidewise.swag import ALGORITHMS, Swag
-from slidewise.swag.structures.deque import CHUNK
+from slidewise.swag.structures.queues import CHUNK
 from slidewise.swag.structures.scans import grouped
 
 

@@ -15,7 +15,7 @@ from support import Counter, Sabotage, concat, matrix, serving
 import slidewise as sw
 from slidewise.operators.values.equality import same
 from slidewise.swag import ALGORITHMS, Swag
-from slidewise.swag.structures.deque import CHUNK
+from slidewise.swag.structures.queues import CHUNK
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.__name__)
 

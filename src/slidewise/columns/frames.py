@@ -164,7 +164,7 @@ class _Pandas:
             arrays = [pa.array(self._table.iloc[:, i], from_pandas=True) for i in range(self._table.shape[1])]
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InputError(f"a column holds values of several kinds, which Arrow cannot hold: {error}") from error
-        return pa.table([_whole(array) for array in arrays], [str(name) for name in self.names])
+        return pa.table([_combined(array) for array in arrays], [str(name) for name in self.names])
 
     def from_arrow(self, table: pa.Table) -> Table:
         import pandas as pd
@@ -205,7 +205,7 @@ class _Pandas:
         from pyarrow.types import is_temporal
 
         dtype = self._table.dtypes.iloc[like] if like is not None else np.dtype(np.int64)
-        array = _whole(array)
+        array = _combined(array)
         if isinstance(dtype, pd.ArrowDtype):
             return pd.array(array, dtype=pd.ArrowDtype(array.type))
         if str(array.type).startswith("struct") and holds(array.type, is_temporal):
@@ -217,5 +217,5 @@ class _Pandas:
         return array.to_pandas(types_mapper=kinds.get).array
 
 
-def _whole(array: pa.Array) -> pa.Array:
+def _combined(array: pa.Array) -> pa.Array:
     return array.combine_chunks() if hasattr(array, "combine_chunks") and hasattr(array, "num_chunks") else array

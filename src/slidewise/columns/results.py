@@ -62,11 +62,11 @@ def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
 def _as_struct(parts: dict[str, Array]) -> Array:
     """The parts as one array of structs: the one that they are the fields of, where there is one."""
     dtype = np.dtype([(name, part.dtype) for name, part in parts.items()])
-    whole = next(iter(parts.values())).base
-    if whole is not None and whole.dtype.names and len(whole.dtype.names) == len(parts):
-        fields = [whole[name].__array_interface__ for name in whole.dtype.names]
+    base = next(iter(parts.values())).base
+    if base is not None and base.dtype.names and len(base.dtype.names) == len(parts):
+        fields = [base[name].__array_interface__ for name in base.dtype.names]
         if fields == [part.__array_interface__ for part in parts.values()]:
-            return whole.view(dtype)
+            return base.view(dtype)
     answer = np.empty(len(next(iter(parts.values()))), dtype)
     for name, part in parts.items():
         answer[name] = part

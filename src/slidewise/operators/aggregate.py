@@ -68,11 +68,11 @@ class Aggregate:
 
 def check_partials(op: Operator, window: Window) -> None:
     """Refuse a grain where no partial aggregate can stand for rows."""
-    asked = None if window.grain is None else op.traits.quantile
-    if asked is not None:
+    quantile = None if window.grain is None else op.traits.quantile
+    if quantile is not None:
         raise WindowError(
             f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept "
-            f"as one partial aggregate; use sw.quantile({asked.q!r}, approximate=0.01), or leave out the grain"
+            f"as one partial aggregate; use sw.quantile({quantile.q!r}, approximate=0.01), or leave out the grain"
         )
 
 

@@ -104,8 +104,8 @@ def _is_scalar(value: Answer, kind: pa.DataType, family: str) -> bool:
         most = 1 << (kind.bit_width - signed)
         return bool(-most * signed <= value < most)
     if family == "float":
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return isinstance(value, float) or (whole and abs(value) < 2**1023 and int(float(value)) == value)
+        is_int = isinstance(value, int) and not isinstance(value, bool)
+        return isinstance(value, float) or (is_int and abs(value) < 2**1023 and int(float(value)) == value)
     if family == "moment":
         return isinstance(value, datetime) and (value.tzinfo is None) == (kind.tz is None)
     if family == "date":

@@ -64,9 +64,9 @@ def check_laws(operator: Operator, samples: Iterable[Value], *, tolerance: float
     for a in with_identity:
         check.identity(a)
     check.lower_leaves_state(with_identity)
-    for a, b in _by_size(_some(with_identity, _MOST_IN_PAIRS), 2):
+    for a, b in _by_size(_spread(with_identity, _MOST_IN_PAIRS), 2):
         check.pair(a, b)
-    for a, b, c in _by_size(_some(with_identity, _MOST_IN_TRIPLES), 3):
+    for a, b, c in _by_size(_spread(with_identity, _MOST_IN_TRIPLES), 3):
         check.associativity(a, b, c)
 
 
@@ -195,7 +195,7 @@ def _rows(operator: Operator, samples: Iterable[Value]) -> list[tuple[Value, ...
     return sorted(rows, key=lambda row: (len(repr(row)), repr(row)))
 
 
-def _some(states: list[_SampleState], most: int) -> list[_SampleState]:
+def _spread(states: list[_SampleState], most: int) -> list[_SampleState]:
     """At most that many of the states: the simplest half, and the rest spread over the others."""
     if len(states) <= most:
         return states

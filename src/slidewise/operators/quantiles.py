@@ -36,10 +36,10 @@ _PASSES = Traits(
 )
 
 
-def _traits(asked: Quantile) -> Traits:
+def _traits(quantile_trait: Quantile) -> Traits:
     """The traits of an exact quantile: a computed one is a float, and others are one of the values."""
-    exact = replace(_PASSES, quantile=asked, grows=True)
-    if asked.computed:
+    exact = replace(_PASSES, quantile=quantile_trait, grows=True)
+    if quantile_trait.computed:
         return replace(exact, takes=Takes.NUMBERS, answer=AnswerKind.FLOAT)
     words = _PASSES.words._replace(text="OrderStatistics interpreted")
     return replace(exact, takes=Takes.ORDERED, answer=AnswerKind.INPUT, words=words)
@@ -75,11 +75,11 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         )
     if approximate is not None:
         return _approximate(q, interpolation, approximate)
-    asked = Quantile(q, interpolation)
+    quantile_trait = Quantile(q, interpolation)
     return Operator(
         name="quantile",
         identity=Ordered(None, 0),
-        lift=partial(_lift, "quantile", asked.computed),
+        lift=partial(_lift, "quantile", quantile_trait.computed),
         combine=add,
         lower=partial(_lower, q, interpolation),
         commutative=True,
@@ -87,10 +87,10 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         state="all values in order: it grows with the window",
         encode=tuple,
         decode=Ordered.of,
-        is_state=partial(_is_ordered, asked.computed),
+        is_state=partial(_is_ordered, quantile_trait.computed),
         parameters={"q": q, "interpolation": interpolation},
         make=make_quantile,
-        traits=_traits(asked),
+        traits=_traits(quantile_trait),
         builtin=True,
     )
 

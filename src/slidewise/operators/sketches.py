@@ -37,8 +37,8 @@ def make_bloom(bits: int = 4096, hashes: int = 4, probe: Value = None) -> Operat
     >>> w.query()
     True
     """
-    bits = _whole("bloom", "bits", bits, 8, 1 << 30)
-    hashes = _whole("bloom", "hashes", hashes, 1, 64)
+    bits = _whole_number("bloom", "bits", bits, 8, 1 << 30)
+    hashes = _whole_number("bloom", "hashes", hashes, 1, 64)
     return Operator(
         name="bloom",
         identity=0,
@@ -127,8 +127,8 @@ def make_countmin(width: int = 1024, depth: int = 4) -> Operator:
     >>> w.query().frequency("ann"), w.query().total
     (2, 3)
     """
-    width = _whole("countmin", "width", width, 1, 1 << 24)
-    depth = _whole("countmin", "depth", depth, 1, 64)
+    width = _whole_number("countmin", "width", width, 1, 1 << 24)
+    depth = _whole_number("countmin", "depth", depth, 1, 64)
     return Operator(
         name="countmin",
         identity=0,
@@ -204,7 +204,7 @@ def make_hyperloglog(p: int = 12) -> Operator:
     >>> w.query()
     2
     """
-    p = _whole("hyperloglog", "p", p, 4, 18)
+    p = _whole_number("hyperloglog", "p", p, 4, 18)
     return Operator(
         name="hyperloglog",
         identity=bytes(1 << p),
@@ -286,7 +286,7 @@ def _tau(x: float) -> float:
     return total / 3
 
 
-def _whole(operator: str, name: str, value: SupportsIndex, least: int, most: int) -> int:
+def _whole_number(operator: str, name: str, value: SupportsIndex, least: int, most: int) -> int:
     try:
         number = index(value)
     except TypeError:

@@ -108,7 +108,7 @@ class Amta(Swag):
 
     def _split(self, tree: PerfectTree, k: int, younger: list[_Spine]) -> list[_Spine]:
         """The spines of a tree without its k oldest rows, the oldest last; `younger` is the spine behind it, if any."""
-        kept = list(younger)
+        spines = list(younger)
         while k:
             older, younger_half = tree.older, tree.younger
             assert older is not None
@@ -117,10 +117,10 @@ class Amta(Swag):
                 k -= older.size
                 tree = younger_half
             else:
-                kept.append(self._spine(younger_half, kept))
+                spines.append(self._spine(younger_half, spines))
                 tree = older
-        kept.append(self._spine(tree, kept))
-        return kept[len(younger) :]
+        spines.append(self._spine(tree, spines))
+        return spines[len(younger) :]
 
     def _spine(self, tree: PerfectTree, younger: list[_Spine]) -> _Spine:
         return _Spine(tree, self._combine(tree.agg, younger[-1].agg) if younger else tree.agg)

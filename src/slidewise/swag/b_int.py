@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slidewise.operators.types import State, Value
-from slidewise.swag.structures.deque import Ring
 from slidewise.swag.structures.last_rows import LastRows
+from slidewise.swag.structures.queues import Ring
 
 
 class BInt(LastRows):

@@ -7,7 +7,7 @@ from typing import Any
 
 from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.deque import (
+from slidewise.swag.structures.queues import (
     CHUNK,
     MASK,
     NEXT,

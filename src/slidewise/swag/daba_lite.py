@@ -8,7 +8,7 @@ from typing import Any
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.deque import (
+from slidewise.swag.structures.queues import (
     CHUNK,
     MASK,
     NEXT,
@@ -287,8 +287,8 @@ class DabaLite(Swag):
         L, R, A, B, E = numbers
         *slots, aggRA, aggB = states
         pointers = Pointers(0, L, R, A, B, E)
-        whole = all(type(pointer) is int for pointer in numbers)
-        if not whole or not pointers.ordered() or not pointers.balanced() or len(slots) != E:
+        all_integers = all(type(pointer) is int for pointer in numbers)
+        if not all_integers or not pointers.ordered() or not pointers.balanced() or len(slots) != E:
             raise ValueError(f"no DABA Lite has the pointers {numbers} over {len(slots)} rows")
         self._before = self._log = None
         self.clear()

@@ -15,7 +15,7 @@ from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.interface import Swag, refuse
 from slidewise.swag.slide_side import SlideSide
-from slidewise.swag.structures.times import Time, TimeSpan, check_time, is_in, length_of
+from slidewise.swag.structures.times import RowTime, TimeSpan, check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 
@@ -77,10 +77,10 @@ class Merged:
         self.closed = check_closed(closed)
         self.clock = clock
         self.late = 0
-        self._now: Time = None
+        self._now: RowTime = None
         self._inputs = {name: _Input(algorithm(operator)) for name in _names(inputs)}
 
-    def insert(self, input: Hashable, t: Time, e: Value, *more: Value) -> None:
+    def insert(self, input: Hashable, t: RowTime, e: Value, *more: Value) -> None:
         """Put a row at the end of an input; its time must not lie before that of the input's row before it.
 
         Where the operator raises on this row, all is as it was.
@@ -97,7 +97,7 @@ class Merged:
         if self._now is not None:
             source.tidy(self._now, self.last, self.closed)
 
-    def advance(self, t: Time, input: Hashable | None = None) -> None:
+    def advance(self, t: RowTime, input: Hashable | None = None) -> None:
         """Move on to time t without a row: the clock, or one input where it is named, which then sends none before t.
 
         Where the clock is that of the slowest input, it moves on when all inputs do: `advance(t)` moves every one.
@@ -111,7 +111,7 @@ class Merged:
                 source.newest = t
         self._tick(t)
 
-    def _tick(self, t: Time) -> None:
+    def _tick(self, t: RowTime) -> None:
         """Move the clock on; rows move when somebody asks."""
         if self.clock == "newest":
             self._now = t if self._now is None or t > self._now else self._now
@@ -135,11 +135,11 @@ class Merged:
         return total
 
     @property
-    def now(self) -> Time:
+    def now(self) -> RowTime:
         """The clock's time; None before there is source."""
         return self._now
 
-    def newest(self, input: Hashable) -> Time:
+    def newest(self, input: Hashable) -> RowTime:
         """The newest time of an input; None before its first row."""
         return self._input(input).newest
 
@@ -166,7 +166,7 @@ class Merged:
             for source in self._inputs.values():
                 source.settle(self._now, self.last, self.closed)
 
-    def _in_order(self, name: Hashable, source: _Input, t: Time) -> Time:
+    def _in_order(self, name: Hashable, source: _Input, t: RowTime) -> RowTime:
         t = check_time(t, self.last, source.newest if source.newest is not None else self._now)
         if source.newest is not None and t < source.newest:
             raise TimeOrderError(
@@ -205,11 +205,11 @@ class _Input:
 
     def clear(self) -> None:
         self.swag.clear()
-        self.times: deque[Time] = deque()
-        self.waiting: deque[tuple[Time, tuple[Value, ...]]] = deque()
-        self.newest: Time = None
+        self.times: deque[RowTime] = deque()
+        self.waiting: deque[tuple[RowTime, tuple[Value, ...]]] = deque()
+        self.newest: RowTime = None
 
-    def settle(self, now: Time, last: TimeSpan, closed: str) -> None:
+    def settle(self, now: RowTime, last: TimeSpan, closed: str) -> None:
         """Let in the rows that the clock has reached, and evict those that are too old for it."""
         waiting, times = self.waiting, self.times
         at_end = closed in ("right", "both")
@@ -227,7 +227,7 @@ class _Input:
                 raise
             times.append(time)
 
-    def tidy(self, now: Time, last: TimeSpan, closed: str) -> None:
+    def tidy(self, now: RowTime, last: TimeSpan, closed: str) -> None:
         """Drop rows that waited for so long that they have left the window before they came in."""
         waiting = self.waiting
         while waiting and waiting[0][0] < now and not is_in(waiting[0][0], now, last, closed):

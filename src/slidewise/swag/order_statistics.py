@@ -45,9 +45,9 @@ class OrderStatistics(Swag):
     def __init__(self, operator: Operator) -> None:
         self._log = None
         super().__init__(operator)
-        asked = operator.traits.quantile or Quantile(0.5, "linear")
-        self._q, self._interpolation = asked
-        self._computed = asked.computed
+        quantile = operator.traits.quantile or Quantile(0.5, "linear")
+        self._q, self._interpolation = quantile
+        self._computed = quantile.computed
 
     @classmethod
     def several(cls, operators: list[Operator]) -> list[Swag]:

@@ -118,9 +118,9 @@ class SlickDeque(Swag):
     def _load(self, numbers: list[int], states: list[State]) -> None:
         self._log = None
         size, *positions = numbers
-        whole = all(type(number) is int for number in numbers)
+        all_integers = all(type(number) is int for number in numbers)
         if (
-            not whole
+            not all_integers
             or not all(a < b for a, b in itertools.pairwise([-1, *positions]))
             or [*positions, -1][-1 - bool(size)] != size - 1
         ):

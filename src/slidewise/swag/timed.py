@@ -14,7 +14,7 @@ from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.interface import Swag
 from slidewise.swag.slide_side import SlideSide
 from slidewise.swag.structures.last_rows import LastRows
-from slidewise.swag.structures.times import Time, TimeSpan, check_time, is_in, length_of
+from slidewise.swag.structures.times import RowTime, TimeSpan, check_time, is_in, length_of
 from slidewise.windows import Duration
 from slidewise.windows.window import check_closed
 
@@ -62,12 +62,12 @@ class Timed:
         self.swag = swag
         self.last: Any = length_of(last)
         self.closed = check_closed(closed)
-        self._times: deque[Time] = deque()
-        self._waiting: deque[tuple[Time, tuple[Value, ...]]] = deque()
-        self._now: Time = None
+        self._times: deque[RowTime] = deque()
+        self._waiting: deque[tuple[RowTime, tuple[Value, ...]]] = deque()
+        self._now: RowTime = None
         self._settled = True
 
-    def insert(self, t: Time, e: Value, *more: Value) -> None:
+    def insert(self, t: RowTime, e: Value, *more: Value) -> None:
         """Put a row at time t at the back, and evict what has fallen out of the window that ends at t.
 
         Where the operator raises on this row, the window is as it was. Where it raises while other rows leave, the
@@ -91,7 +91,7 @@ class Timed:
             self._settled = False
             self._settle()
 
-    def evict_until(self, t: Time) -> None:
+    def evict_until(self, t: RowTime) -> None:
         """Drop every row whose time is t or earlier."""
         t = self._check_time(t)
         self._settle()
@@ -121,18 +121,18 @@ class Timed:
         now = self._now
         return shared.query_last(self._young(lambda time: self._is_in(time, now, length)))
 
-    def query_since(self, t: Time) -> Answer:
+    def query_since(self, t: RowTime) -> Answer:
         """The answer for the rows of the window whose time is t or later, out of the same structure."""
         t = self._check_time(t)
         shared = self._shared("query_since")
         self._settle()
         return shared.query_last(len(self._times) - bisect_left(self._times, t))
 
-    def oldest(self) -> Time:
+    def oldest(self) -> RowTime:
         """The time of the oldest row in the window."""
         return self._window_times()[0]
 
-    def youngest(self) -> Time:
+    def youngest(self) -> RowTime:
         """The time of the youngest row in the window."""
         return self._window_times()[-1]
 
@@ -168,10 +168,10 @@ class Timed:
             self._evict(1 if first_only else len(times) - self._young(lambda time: self._is_in(time, now, self.last)))
         self._settled = True
 
-    def _is_in(self, time: Time, now: Time, last: TimeSpan) -> bool:
+    def _is_in(self, time: RowTime, now: RowTime, last: TimeSpan) -> bool:
         return is_in(time, now, last, self.closed)
 
-    def _young(self, is_in: Callable[[Time], bool]) -> int:
+    def _young(self, is_in: Callable[[RowTime], bool]) -> int:
         """How many rows are young enough, by bisection."""
         return len(self._times) - bisect_left(self._times, True, key=is_in)
 
@@ -191,10 +191,10 @@ class Timed:
             )
         return self.swag
 
-    def _check_time(self, t: Time) -> Time:
+    def _check_time(self, t: RowTime) -> RowTime:
         return check_time(t, self.last, self._now)
 
-    def _window_times(self) -> deque[Time]:
+    def _window_times(self) -> deque[RowTime]:
         self._settle()
         if not self._times:
             raise EmptyWindowError("the window is empty and so has no times; check len() first")

@@ -7,7 +7,7 @@ from itertools import islice
 
 from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.deque import Stack
+from slidewise.swag.structures.queues import Stack
 
 
 class TwoStacks(Swag):

@@ -99,7 +99,7 @@ class _Recorder:
         rows = [row for _, row in self.window]
         with self.traced.unrecorded():
             self.swag._check(rows)
-            whole = self.swag.partial()
+            partial = self.swag.partial()
         return {
             "label": label(self.inserted + self.evicted),
             "operation": done,
@@ -107,7 +107,7 @@ class _Recorder:
             "calls": [self._call(call) for call in calls],
             "query": [self._call(call) for call in query_calls],
             "answer": short_text(answer, longest=24),
-            "partial": self.traced.partial(whole),
+            "partial": self.traced.partial(partial),
             "first": self.evicted,
             "window": [{"row": row.number, "value": repr(row)} for row in rows],
             "shape": self.view.shape(self.swag, self.traced),

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from slidewise.errors import SlidewiseError
 from slidewise.operators.types import Value
-from slidewise.operators.values import state_checks as layouts
+from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.hashing import plain
 from slidewise.operators.values.inputs import number
 
@@ -107,7 +107,7 @@ def is_state(parts: int, value: object) -> bool:
         return False
     most = bucket(math.nextafter(math.inf, 0.0), parts)
     sound = all(
-        type(at) is int and (abs(at) <= most or at in (INFINITE, -INFINITE, NAN)) and layouts.count(count) and count > 0
+        type(at) is int and (abs(at) <= most or at in (INFINITE, -INFINITE, NAN)) and checks.count(count) and count > 0
         for at, count in value
     )
     return sound and all(a[0] < b[0] for a, b in pairwise(value))

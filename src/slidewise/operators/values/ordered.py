@@ -9,7 +9,7 @@ from typing import Any
 from slidewise.operators.types import Value
 
 # Its size, its value, and the trees of the values before and after it; None is the empty tree.
-Tree = tuple[int, Value, Any, Any]
+ValueTree = tuple[int, Value, Any, Any]
 
 
 class Ordered:
@@ -24,7 +24,7 @@ class Ordered:
 
     __slots__ = ("_root", "nans")
 
-    def __init__(self, root: Tree | None, nans: int) -> None:
+    def __init__(self, root: ValueTree | None, nans: int) -> None:
         self._root = root
         self.nans = nans
 
@@ -82,12 +82,12 @@ class Ordered:
         return f"Ordered({list(self)!r})"
 
 
-def _size(node: Tree | None) -> int:
+def _size(node: ValueTree | None) -> int:
     return 0 if node is None else node[0]
 
 
-def _walk(node: Tree | None) -> Iterator[Value]:
-    path: list[Tree] = []
+def _walk(node: ValueTree | None) -> Iterator[Value]:
+    path: list[ValueTree] = []
     while path or node is not None:
         while node is not None:
             path.append(node)
@@ -97,7 +97,7 @@ def _walk(node: Tree | None) -> Iterator[Value]:
         node = node[3]
 
 
-def _built(values: list[Value], start: int, stop: int) -> Tree | None:
+def _built(values: list[Value], start: int, stop: int) -> ValueTree | None:
     """A tree of sorted values, as flat as can be."""
     if start == stop:
         return None
@@ -105,7 +105,7 @@ def _built(values: list[Value], start: int, stop: int) -> Tree | None:
     return stop - start, values[middle], _built(values, start, middle), _built(values, middle + 1, stop)
 
 
-def _inserted(node: Tree | None, value: Value) -> Tree:
+def _inserted(node: ValueTree | None, value: Value) -> ValueTree:
     if node is None:
         return 1, value, None, None
     _, middle, left, right = node
@@ -114,7 +114,7 @@ def _inserted(node: Tree | None, value: Value) -> Tree:
     return _balanced(middle, left, _inserted(right, value))
 
 
-def _balanced(value: Value, left: Tree | None, right: Tree | None) -> Tree:
+def _balanced(value: Value, left: ValueTree | None, right: ValueTree | None) -> ValueTree:
     """A node whose sides are of about the same size: neither more than three times the other (Adams 1993)."""
     a, b = _size(left), _size(right)
     if a + b > 1 and b > 3 * a:
@@ -134,5 +134,5 @@ def _balanced(value: Value, left: Tree | None, right: Tree | None) -> Tree:
     return a + b + 1, value, left, right
 
 
-def _node(value: Value, left: Tree | None, right: Tree | None) -> Tree:
+def _node(value: Value, left: ValueTree | None, right: ValueTree | None) -> ValueTree:
     return _size(left) + _size(right) + 1, value, left, right

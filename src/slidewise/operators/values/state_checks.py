@@ -7,7 +7,7 @@ from collections.abc import Callable
 IsState = Callable[[object], bool]
 
 
-def whole(value: object) -> bool:
+def integer(value: object) -> bool:
     """An integer, of any size."""
     return type(value) is int
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slidewise.operators.types import State, Value
 from slidewise.swag.fiba.node import NOTHING, Node
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
 if TYPE_CHECKING:
     from slidewise.swag.fiba.spines import Spines
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Products = dict[int, State]  # by a node's id, the product of all rows at and below it
 
 
-def entries(node: Node) -> Iterator[tuple[Time, State]]:
+def entries(node: Node) -> Iterator[tuple[RowTime, State]]:
     """Times and states of all rows at and below a node, in order."""
     for i in range(len(node.vals) + 1):
         if node.kids is not None:

@@ -14,7 +14,7 @@ from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.fiba import check as fiba_check
 from slidewise.swag.fiba.node import Node, fold
 from slidewise.swag.fiba.ranges import Ranges
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
 
 class Fiba(Ranges):
@@ -52,7 +52,7 @@ class Fiba(Ranges):
         super().__init__(operator)
         self._width = max(operator.arity()[0], 1)
 
-    def insert(self, t: Time | Value, *row: Value) -> None:
+    def insert(self, t: RowTime | Value, *row: Value) -> None:
         """Put a row behind all rows of its time and before; without a time, at the end.
 
         Combine calls: amortised O(log d) for a row d places from the nearer end; 1 if it fits into the youngest leaf.
@@ -79,11 +79,11 @@ class Fiba(Ranges):
         else:
             self._all_or_nothing(self._put, (t,), (v,))
 
-    def bulk_insert(self, rows: Iterable[tuple[Time | Value, ...]]) -> None:
+    def bulk_insert(self, rows: Iterable[tuple[RowTime | Value, ...]]) -> None:
         """Insert rows `(t, e)` that are sorted by time, all or none; nodes that get several rows are summed up once."""
         self.undoable_insert(rows)
 
-    def undoable_insert(self, rows: Iterable[tuple[Time | Value, ...]]) -> Callable[[], None]:
+    def undoable_insert(self, rows: Iterable[tuple[RowTime | Value, ...]]) -> Callable[[], None]:
         """`bulk_insert`, and a function that takes it back without a call, until something else changes the window."""
         rows = list(rows)
         for row in rows:
@@ -101,7 +101,7 @@ class Fiba(Ranges):
         vals = [self._lift_row(e, tuple(more)) for _, e, *more in rows]
         return partial(self._put_back, *self._all_or_nothing(self._put, times, vals))
 
-    def _check_times(self, times: Sequence[Time]) -> None:
+    def _check_times(self, times: Sequence[RowTime]) -> None:
         """Refuse times that cannot be ordered, and rows with a time behind rows without."""
         for t in (times[0], times[-1]):
             if t is None or t != t:
@@ -114,7 +114,7 @@ class Fiba(Ranges):
                 )
             _reached(times[0], self._right[0].times[-1])
 
-    def _put(self, times: Sequence[Time], vals: Sequence[State]) -> None:
+    def _put(self, times: Sequence[RowTime], vals: Sequence[State]) -> None:
         """Put rows sorted by time into the smallest tree at one of the ends that spans them all, then split upwards."""
         left, right = self._left, self._right
         level, root = 0, len(left) - 1
@@ -161,11 +161,11 @@ class Fiba(Ranges):
             self._refresh_suffix(level)
 
     def _grow(
-        self, node: Node, times: Sequence[Time], vals: Sequence[State], on_left: bool, on_right: bool
-    ) -> tuple[list[Node], list[tuple[Time, State]]]:
+        self, node: Node, times: Sequence[RowTime], vals: Sequence[State], on_left: bool, on_right: bool
+    ) -> tuple[list[Node], list[tuple[RowTime, State]]]:
         """Put rows into the tree below a node: the node, in several where it got too many rows, and rows between."""
         self._save(node)
-        new_times: list[Time] = []
+        new_times: list[RowTime] = []
         new_vals: list[State] = []
         new_kids: list[Node] = []
         start = 0
@@ -211,7 +211,7 @@ class Fiba(Ranges):
         else:
             raise self._empty()
 
-    def evict_until(self, t: Time) -> None:
+    def evict_until(self, t: RowTime) -> None:
         """Drop every row whose time is t or earlier. Combine calls: amortised O(log k) for k rows, at most O(log n)."""
         if not self._size:
             return
@@ -233,18 +233,18 @@ class Fiba(Ranges):
         places = self._place_of(t, bisect_right, level)
         self._all_or_nothing(self._drop, level, places, self._rows_before(level, places))
 
-    def contents(self) -> Iterator[tuple[Time, State]]:
+    def contents(self) -> Iterator[tuple[RowTime, State]]:
         """The times and states of all rows, from the oldest on."""
         return fiba_check.entries(self._left[-1])
 
-    def fill(self, contents: Sequence[tuple[Time, State]]) -> None:
+    def fill(self, contents: Sequence[tuple[RowTime, State]]) -> None:
         """Hold these rows' states, sorted by time, instead of what there is."""
         self.clear()
         if contents:
             self._put([t for t, _ in contents], [v for _, v in contents])
             self._log = []
 
-    def undoable_evict_until(self, t: Time) -> Callable[[], None]:
+    def undoable_evict_until(self, t: RowTime) -> Callable[[], None]:
         """`evict_until`, and a function that takes it back without a call, until something else changes the window."""
         if not self._size:
             return lambda: None
@@ -277,11 +277,11 @@ class Fiba(Ranges):
             return self._combine(self._suffix[0][0], self._prefix[0])
         return self._prefix[0] if self._size else self.operator.identity
 
-    def oldest(self) -> Time:
+    def oldest(self) -> RowTime:
         """The time of the oldest row; None where rows have no times."""
         return self._a_leaf(self._left[0]).times[0]
 
-    def youngest(self) -> Time:
+    def youngest(self) -> RowTime:
         """The time of the youngest row; None where rows have no times."""
         return self._a_leaf(self._right[0]).times[-1]
 
@@ -303,7 +303,7 @@ class Fiba(Ranges):
         return fiba_check.show(self)
 
 
-def _reached(t: Time, other: Time) -> bool:
+def _reached(t: RowTime, other: RowTime) -> bool:
     """Whether t is not before the other time; an error where the two cannot be compared."""
     try:
         return bool(t >= other)
@@ -313,11 +313,11 @@ def _reached(t: Time, other: Time) -> bool:
         ) from None
 
 
-def _after(t: Time, other: Time) -> bool:
+def _after(t: RowTime, other: RowTime) -> bool:
     """Whether a row goes behind another one; rows without times come in the order they are inserted."""
     return other is None or bool(t >= other)
 
 
-def _before(times: Sequence[Time], t: Time, start: int) -> int:
+def _before(times: Sequence[RowTime], t: RowTime, start: int) -> int:
     """Up to where rows sorted by time go before a row of time t."""
     return start if t is None else bisect_left(times, t, start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slidewise.operators.types import Combine, State
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
 NOTHING: State = object()  # the product of no states, which no operator knows
 
@@ -19,7 +19,7 @@ class Node:
 
     __slots__ = ("agg", "kids", "rows", "times", "vals")
 
-    def __init__(self, times: list[Time], vals: list[State], kids: list[Node] | None = None) -> None:
+    def __init__(self, times: list[RowTime], vals: list[State], kids: list[Node] | None = None) -> None:
         self.times = times
         self.vals = vals
         self.kids = kids
@@ -48,10 +48,10 @@ class Node:
         """The rows at and below the node without those of its first child."""
         return len(self.vals) + (sum(kid.rows for kid in self.kids[1:]) if self.kids else 0)
 
-    def split(self, sizes: Sequence[int], keep_last: bool) -> tuple[list[Node], list[tuple[Time, State]]]:
+    def split(self, sizes: Sequence[int], keep_last: bool) -> tuple[list[Node], list[tuple[RowTime, State]]]:
         """The node cut into nodes of so many rows each, and the rows between them; it becomes the last or the first."""
         nodes: list[Node] = []
-        between: list[tuple[Time, State]] = []
+        between: list[tuple[RowTime, State]] = []
         start = 0
         times, vals, kids = self.times, self.vals, self.kids
         own = len(sizes) - 1 if keep_last else 0

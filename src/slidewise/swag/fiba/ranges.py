@@ -9,9 +9,9 @@ from slidewise.errors import SlidewiseError
 from slidewise.operators.types import Answer, State
 from slidewise.swag.fiba.node import NOTHING, Node, fold, interleave
 from slidewise.swag.fiba.spines import Spines
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
-Bisect = Callable[[list[Time], Time], int]
+Bisect = Callable[[list[RowTime], RowTime], int]
 
 
 class Ranges(Spines):
@@ -19,11 +19,11 @@ class Ranges(Spines):
 
     __slots__ = ()
 
-    def range_query(self, t0: Time, t1: Time) -> Answer:
+    def range_query(self, t0: RowTime, t1: RowTime) -> Answer:
         """The answer for the rows of the times from t0 to t1, both included. Combine calls: O(log n)."""
         return self._lower(self.range_partial(t0, t1))
 
-    def range_partial(self, t0: Time, t1: Time) -> State:
+    def range_partial(self, t0: RowTime, t1: RowTime) -> State:
         """The aggregate of these rows before `lower`."""
         if not self._size:
             return self.operator.identity
@@ -39,11 +39,11 @@ class Ranges(Spines):
             ) from None
         return self._between(self._place_of(t0, bisect_left), self._place_of(t1, bisect_right))
 
-    def query_since(self, t: Time) -> Answer:
+    def query_since(self, t: RowTime) -> Answer:
         """The answer for the rows whose time is t or later. Combine calls: O(log n)."""
         return self.range_query(t, self._right[0].times[-1] if self._size else t)
 
-    def locate(self, t0: Time, t1: Time) -> tuple[list[int], list[int], int]:
+    def locate(self, t0: RowTime, t1: RowTime) -> tuple[list[int], list[int], int]:
         """The places where the rows of the times from t0 to t1 begin and end, and their number; t0 is not after t1.
 
         The places hold for every tree that has taken the same steps, so that several operators over the same rows look
@@ -69,7 +69,7 @@ class Ranges(Spines):
             return self.operator.identity
         return self._between(self._place_at(start), self._place_at(stop))
 
-    def _place_of(self, t: Time, bisect: Bisect, level: int | None = None) -> list[int]:
+    def _place_of(self, t: RowTime, bisect: Bisect, level: int | None = None) -> list[int]:
         """The place of a time, from a node as above down: before its rows by `bisect_left`, else by `bisect_right`."""
         level = len(self._left) - 1 if level is None else level
         places = [0] * (level + 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slidewise.operators.types import State
 from slidewise.swag.fiba.node import NOTHING, Node
 from slidewise.swag.fiba.spines import Spines
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
 
 def shape_of(tree: Spines) -> list[int]:
@@ -23,7 +23,7 @@ def shape_of(tree: Spines) -> list[int]:
     return shape
 
 
-def rebuild(tree: Spines, shape: Sequence[int], times: Sequence[Time], states: Sequence[State]) -> None:
+def rebuild(tree: Spines, shape: Sequence[int], times: Sequence[RowTime], states: Sequence[State]) -> None:
     """Make the tree one of this shape with these rows in order; ValueError where there is none."""
     root, *counts = shape
     least, most = tree.min_arity - 1, 2 * tree.min_arity - 1

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from slidewise.operators.types import State
 from slidewise.swag.fiba.node import NOTHING, Node, fold, interleave, piece_sizes, suffixes
 from slidewise.swag.structures.last_rows import LastRows
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
-Saved = tuple[Node, list[Time], list[State], "list[Node] | None", State, int]  # a node and its fields
+Saved = tuple[Node, list[RowTime], list[State], "list[Node] | None", State, int]  # a node and its fields
 Sides = tuple[list[Node], list[Node], list[list[State]], list[State], int]  # left, right, suffix, prefix, size
 
 
@@ -64,7 +64,7 @@ class Spines(LastRows):
     def _save(self, node: Node) -> None:
         self._log.append((node, node.times, node.vals, node.kids, node.agg, node.rows))
 
-    def _split(self, node: Node, keep_last: bool) -> tuple[list[Node], list[tuple[Time, State]]]:
+    def _split(self, node: Node, keep_last: bool) -> tuple[list[Node], list[tuple[RowTime, State]]]:
         """The node, in two or more nodes if it has too many rows, and the rows between them."""
         most = 2 * self.min_arity - 1
         if len(node.vals) <= most:
@@ -98,7 +98,7 @@ class Spines(LastRows):
         """The product of what lies behind the left spine's node at a level, up to the root."""
         return self._suffix[level + 1][0] if level + 1 < len(self._suffix) else NOTHING
 
-    def _grow_root(self, nodes: list[Node], between: list[tuple[Time, State]]) -> None:
+    def _grow_root(self, nodes: list[Node], between: list[tuple[RowTime, State]]) -> None:
         """Put roots above the nodes that the root was cut into, until there is one; all spines anew."""
         while between:
             for node in nodes[1:-1]:

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from slidewise.errors import SlidewiseError
 from slidewise.operators.types import Answer, State
 from slidewise.swag.interface import Swag
-from slidewise.swag.structures.times import Time
+from slidewise.swag.structures.times import RowTime
 
 
 class LastRows(Swag):
@@ -40,5 +40,5 @@ class LastTimes(Protocol):
     no row is as young as t, the answer is that of no rows.
     """
 
-    def query_since(self, t: Time) -> Answer:
+    def query_since(self, t: RowTime) -> Answer:
         """The answer for the rows of the window whose time is t or later."""

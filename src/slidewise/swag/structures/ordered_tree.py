@@ -147,15 +147,15 @@ def _take_out(node: Subtree, height: int, rank: int) -> None:
     i = max(i - 1, 0)
     left, right = children[i], children[i + 1]
     parts = ((left, right),) if height == 1 else tuple(zip(left, right, strict=True))
-    whole = _width(left, height - 1) + _width(right, height - 1)
+    width = _width(left, height - 1) + _width(right, height - 1)
     total = counts[i] + counts[i + 1]
-    keep = whole if whole <= FULL - FEW else whole // 2
+    keep = width if width <= FULL - FEW else width // 2
     for first, second in parts:
         first.extend(second)
         second[:] = first[keep:]
         del first[keep:]
     counts[i] = _count(left, height - 1)
-    if keep == whole:
+    if keep == width:
         del bounds[i + 1], counts[i + 1], children[i + 1]
     else:
         counts[i + 1] = total - counts[i]

@@ -12,7 +12,7 @@ from slidewise.operators.values.hashing import is_finer, plain
 from slidewise.windows import Duration
 from slidewise.windows.time import check_length
 
-Time: TypeAlias = Any  # of a row: a number or a datetime, and with `Fiba` whatever can be ordered
+RowTime: TypeAlias = Any  # of a row: a number or a datetime, and with `Fiba` whatever can be ordered
 TimeSpan: TypeAlias = timedelta | int | float  # of a window
 
 
@@ -22,7 +22,7 @@ def length_of(last: Duration | timedelta | str | int | float) -> TimeSpan:
     return length.timedelta() if isinstance(length, Duration) else length
 
 
-def check_time(t: Time, last: TimeSpan, before: Time) -> Time:
+def check_time(t: RowTime, last: TimeSpan, before: RowTime) -> RowTime:
     """A time as windows keep it: in UTC where it has a zone, a date as its midnight. `before` is an earlier one."""
     if hasattr(t, "dtype"):
         t = _in_nanoseconds(t) if t == t and is_finer(t) else plain(t)
@@ -48,7 +48,7 @@ def check_time(t: Time, last: TimeSpan, before: Time) -> Time:
     return t
 
 
-def _in_nanoseconds(t: Time) -> Time:
+def _in_nanoseconds(t: RowTime) -> RowTime:
     """NumPy's time in nanoseconds as a datetime that keeps them, which only pandas has."""
     try:
         from pandas import Timestamp
@@ -60,7 +60,7 @@ def _in_nanoseconds(t: Time) -> Time:
     return Timestamp(t)
 
 
-def is_in(time: Time, now: Time, last: TimeSpan, closed: str) -> bool:
+def is_in(time: RowTime, now: RowTime, last: TimeSpan, closed: str) -> bool:
     """Whether a row is young enough; ages of whole numbers and datetimes are exact, and floats are rounded."""
     if isinstance(now, float):
         edge = now - last  # type: ignore[operator]  # a number, as all times are then

@@ -48,13 +48,13 @@ class _Printer:
     def step(self, step: dict[str, Any], recording: Recording) -> None:
         operation = step["operation"]
         done = "empty" if operation is None else f"{operation['name']} {operation['value']}"
-        whole = f" of {step['partial']['text']}" if step["partial"]["text"] not in ("", step["answer"]) else ""
+        partial = f" of {step['partial']['text']}" if step["partial"]["text"] not in ("", step["answer"]) else ""
         self.flow(
             Text(f"({step['label']}) {done:<12} ", style="bold").append(
                 f"{', '.join(step['cases']):<14}", style="not bold"
             ),
             Text(f" combine {len(step['calls'])}, query {len(step['query'])}", style="dim"),
-            Text(f"  answer {step['answer'] or '-'}{whole}"),
+            Text(f"  answer {step['answer'] or '-'}{partial}"),
         )
         self.body(list(_lines(step, recording)))
         extras = [f"{extra['name']} {extra['text'] or '-'}" for extra in step["shape"]["extra"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slidewise.swag import Daba, DabaLite, TwoStacks, TwoStacksLite
-from slidewise.swag.structures.deque import walk
+from slidewise.swag.structures.queues import walk
 from slidewise.swag.structures.sublists import Pointers, cases
 from slidewise.trace.views.traced_operator import TracedOperator
 from slidewise.trace.views.view import AlgorithmView, Structure, cell, extra_partial, partial, queue

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import slidewise as sw
-from slidewise.swag.structures import deque as module
-from slidewise.swag.structures.deque import CHUNK, NEXT, PREV, Chunks, Ring, Stack
+from slidewise.swag.structures import queues as module
+from slidewise.swag.structures.queues import CHUNK, NEXT, PREV, Chunks, Ring, Stack
 
 
 def test_a_freed_chunk_is_used_again() -> None:

@@ -1,4 +1,4 @@
-"""The queues below the algorithms: chunked, so that no step ever copies the whole queue.
+"""Queues below the algorithms: chunked, so that no step ever copies the whole queue.
 
 The paper asks of a pointer that it can be read, written, compared and stepped in worst-case constant time. A pointer
 here is a position, a plain integer that never moves, together with the chunk that holds it: position p lies in its
