@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = Any  # a pyarrow.Table, or a DataFrame of pandas or polars
 # By name, an Arrow array and the column whose type it should have, if any.
-AnswerColumns: TypeAlias = Mapping[str, tuple[str | None, "pa.Array"]]
+AnswerColumns: TypeAlias = dict[str, tuple[str | None, "pa.Array"]]
 
 
 class Frame(Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.compiled.fiba_source import (
     CNT,
     FREE,
@@ -23,7 +24,7 @@ from slidewise.compiled.fiba_source import (
     levels,
 )
 from slidewise.compiled.inputs import read_column, read_number
-from slidewise.compiled.window import SMALLEST, Array, Compiled, Program
+from slidewise.compiled.window import SMALLEST, Compiled, Program
 from slidewise.errors import EmptyWindowError, InputError, SlidewiseError
 from slidewise.operators.operator import Operator
 

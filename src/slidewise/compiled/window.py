@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from slidewise.arrays import Array
 from slidewise.compiled.inputs import TYPES, read_column, read_number
 from slidewise.compiled.source import Steps
 from slidewise.errors import EmptyWindowError, InputError, OperatorFailedError, SlidewiseError, SumOverflowError
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
-Array = npt.NDArray[Any]
 SMALLEST = 8
 
 

@@ -108,7 +108,7 @@ def run_{name}({arrays}, {rest}):
 
 
 def loops_of(algorithm: str, operator: str, layout: Layout, dtype: str, min_arity: int = 4) -> dict[str, Any]:
-    """The compiled loops `run_...` of an algorithm for an operator; `bloom` is the one of `evaluation.bits`."""
+    """The compiled loops `run_...` of an algorithm for an operator; `bloom` is the one of `evaluation.measure.bits`."""
     kinds = ("f" if dtype == "float64" else "i",)
     said = (
         "from slidewise.evaluation.measure.bits import as_filters, combine, lift, lower"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from slidewise.arrays import Array
 from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_level
 from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.codegen.source import kernel_source
@@ -20,7 +21,6 @@ from slidewise.kernels.compiler.user_functions import LruCache, compiled_functio
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
-Array = npt.NDArray[Any]
 _KERNELS: LruCache[Kernel | None] = LruCache()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.columns.frames import AnswerColumns
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells, StoredCells
@@ -21,8 +22,6 @@ from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.cell_pane import CellPane
 from slidewise.windows.kind import Keeps
-
-AnswerColumns = dict[str, tuple[str | None, Any]]  # by name: the column whose type it is like, and an Arrow array
 
 
 def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Callable[[], None]]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from slidewise.columns.frames import frame_of
+from slidewise.columns.frames import AnswerColumns, frame_of
 from slidewise.definition import check_names
 from slidewise.engine.answers import as_arrays, check_inputs
 from slidewise.engine.joining import CannotJoinError
 from slidewise.errors import TimeOrderError
-from slidewise.live.batch.evaluate import AnswerColumns, evaluate
+from slidewise.live.batch.evaluate import evaluate
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.live import Live, example_wait
