@@ -111,6 +111,7 @@ class Live:
         return self._push_known(row)
 
     def _push_known(self, row: EventRow) -> Any:
+        """Take an event in, after learning the kinds of columns that it is the first to show."""
         if self.kinds.unknown and isinstance(row, Mapping):
             with self.learning(self.kinds.in_event(row)):
                 return self._push(row)
@@ -141,9 +142,11 @@ class Live:
         return self._result_of_drop(reason)
 
     def _result_of_drop(self, reason: str) -> Any:
+        """What `push` gives for an event that was dropped."""
         return None if self.buffer is None else PushResult.of(self.deliver(), reason)
 
     def _push(self, row: EventRow) -> Any:
+        """Take an event into all panes of its key, or into none, and answer; or let it wait."""
         key, time, kind = self.read(row)
         if self.buffer is not None:
             return self._wait(row, key, time, kind)
@@ -187,14 +190,14 @@ class Live:
         events, kinds = self.events, self.kinds
         others = {name for name, kind in shown.items() if kind == OTHERS}
         kinds.others |= others
-        take_back: Callable[[], None] = lambda: None  # noqa: E731
+        undo: Callable[[], None] = lambda: None  # noqa: E731
         try:
-            take_back = self._reset_windows(others & kinds.nans)
+            undo = self._reset_windows(others & kinds.nans)
             yield
         except BaseException:
             if self.events == events:
                 kinds.others -= others
-                take_back()
+                undo()
                 raise
             kinds.learn(shown)
             raise
@@ -207,7 +210,7 @@ class Live:
         key_states = self.key_states
         undos: list[Callable[[], None]] = []
 
-        def take_back() -> None:
+        def undo_all() -> None:
             self.key_states = key_states
             for undo in undos:
                 undo()
@@ -216,7 +219,7 @@ class Live:
             for key_state in key_states.values():
                 undos.append(self.forget_rows(key_state, columns))
         except BaseException as error:
-            take_back()
+            undo_all()
             raise_operator_error(None, error, "the event was not taken in")
         if columns & set(self.definition.by):
             self.key_states = {}
@@ -226,7 +229,7 @@ class Live:
                 self.key_states[key if null in key_states else null] = key_state
         if self.buffer is not None:
             undos.append(self.buffer.reread(self._key))
-        return take_back
+        return undo_all
 
     def forget_rows(self, key_state: Any, columns: set[str]) -> Callable[[], None]:
         """Empty a key's windows over some columns; returns what undoes that."""
@@ -253,6 +256,7 @@ class Live:
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
 
     def _late(self, row: EventRow, key: Key, time: Time, key_state: KeyState) -> Any:
+        """Drop a late event, or refuse it."""
         if self.late == "drop":
             return self.drop(row, LATE)
         assert key_state.now is not None
@@ -264,6 +268,7 @@ class Live:
         )
 
     def _key(self, row: EventRow) -> Key:
+        """An event's key in canonical form."""
         others = self.kinds.others
         if self._one_key is not None:
             key: Key = row[self._one_key]
@@ -271,6 +276,7 @@ class Live:
         return tuple([without_nan(canonical(row[name], name), name, others) for name in self.definition.by])
 
     def _wait(self, row: EventRow, key: Key, time: Time, kind: str | None) -> PushResult:
+        """Put an event into the buffer, and answer those that are due."""
         buffer = self.buffer
         assert buffer is not None
         buffer.check(kind)
@@ -305,6 +311,7 @@ class Live:
             self.ready += answers
 
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
+        """Answer events of equal key and time, which see one another, in the order of their arrival."""
         key, time = peers[0].key, peers[0].time
         if self.ordered and len(peers) > 1:
             peers = sort_peers(peers)

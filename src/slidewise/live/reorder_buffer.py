@@ -119,11 +119,11 @@ class ReorderBuffer:
             event.order = self.order_of(event.row)
             event.arguments = tuple([spec.arguments(event.row) for spec in self._specs])
 
-        def take_back() -> None:
+        def undo() -> None:
             for event, key, order, arguments in before:
                 event.key, event.order, event.arguments = key, order, arguments
 
-        return take_back
+        return undo
 
     def check(self, kind: str | None) -> None:
         """Refuse a bound that does not go with this kind of time; a bound of 0 goes with every kind."""
@@ -190,6 +190,7 @@ class ReorderBuffer:
 
 
 def _by_key_and_time(events: list[Event]) -> list[list[Event]]:
+    """Events, which are sorted by time, in groups of equal key and time."""
     groups: list[list[Event]] = []
     for _, same_time in groupby(events, key=lambda event: event.time):
         by_key: dict[Key, list[Event]] = {}

@@ -60,8 +60,11 @@ class RevisableState:
 
     def insert(self, new: list[RevisableRow], events: list[Event], at: int, undos: list[Callable[[], None]]) -> None:
         """Insert rows, sorted by place, into the trees of the spec at this index; `undos` gets what undoes it."""
-        pairs = [(row.place, event.arguments[at]) for row, event in zip(new, events, strict=True)]
-        rows = [(place, *arguments) for place, arguments in pairs if arguments is not None]
+        rows = [
+            (row.place, *arguments)
+            for row, event in zip(new, events, strict=True)
+            if (arguments := event.arguments[at]) is not None
+        ]
         for tree in self.trees[at]:
             undos.append(tree.undoable_insert(rows))
 
@@ -193,7 +196,7 @@ class RevisableState:
                     bases[i] = before + rows, member.operator.combine(base, state) if before else state
                 undos.append(tree.undoable_evict_until(cut))
         except BaseException:
-            for take_back in undos:
-                take_back()
+            for undo in undos:
+                undo()
             raise
         self.bases[at] = bases

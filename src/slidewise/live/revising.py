@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
@@ -78,6 +77,7 @@ class Revising(Live):
         return super().push(row)  # type: ignore[no-any-return]
 
     def _push(self, row: EventRow) -> PushResult:
+        """Take an event in and commit the change, or drop it."""
         key, time, kind = self.read(row)
         self._check_kind(kind)
         state = self.key_states.get(key) or RevisableState(self.specs)
@@ -97,12 +97,12 @@ class Revising(Live):
         self.key_states[key] = state
         self.time_reader.kind = kind
         self.time_reader.fractions |= type(time) is float
-        return PushResult.of(self.settle(change))
+        return PushResult.of(self.commit(change))
 
     def _result_of_drop(self, reason: str) -> Any:
         return PushResult.of([], reason)
 
-    def settle(self, change: _Change) -> list[dict[str, Any]]:
+    def commit(self, change: _Change) -> list[dict[str, Any]]:
         """Commit a change; returns the new events and then the revised ones, with their answers."""
         change.commit()
         self.answers += len(change.new)
@@ -123,7 +123,7 @@ class Revising(Live):
         before = [(row, row.place, row.answers) for row in state.rows]
         parts = state.trees, state.bases, state.rows, state.places
 
-        def take_back() -> None:
+        def undo() -> None:
             state.trees, state.bases, state.rows, state.places = parts
             for row, place, answers in before:
                 row.place, row.answers = place, answers
@@ -149,11 +149,12 @@ class Revising(Live):
                 if not same(row.answers, answers[id(row)]):
                     self._restated.append(row)
         except BaseException:
-            take_back()
+            undo()
             raise
-        return take_back
+        return undo
 
     def _all_places(self, state: RevisableState) -> Iterator[RowPlace]:
+        """The places of rows and of entries of trees, which outlive rows."""
         yield from state.places
         for trees in state.trees:
             for place, _ in trees[0].contents():
@@ -169,6 +170,7 @@ class Revising(Live):
         return place[0], tuple(order), place[2]
 
     def _answered_row(self, row: RevisableRow) -> dict[str, Any]:
+        """A row as `push` gives it: the event's columns, and its answers by name."""
         return {**row.event, **self._named(row.answers)}
 
     def _check_kind(self, kind: str | None) -> None:
@@ -184,10 +186,11 @@ class Revising(Live):
         return bool(newest is not None and self._bound is not None and time < earlier(newest, self._bound))
 
     def _prune(self, state: RevisableState) -> None:
+        """Drop what events within the retention cannot need any more."""
         if self._bound is not None and state.now is not None:
             horizon = earlier(state.now, self._bound)
             state.prune(
-                self.specs, math.floor(horizon) if isinstance(horizon, Fraction) else horizon, self._fail_pruning
+                self.specs, horizon if isinstance(horizon, int | float) else math.floor(horizon), self._fail_pruning
             )
 
     def _fail_pruning(self, at: int, error: BaseException) -> NoReturn:
@@ -257,11 +260,11 @@ class Revising(Live):
         self.revised += len(revised) - sum(len(change.revised) for change in changes)
         self._restated = []
         for change in changes:
-            self.settle(change)
+            self.commit(change)
         for key, state in zip(incoming.keys, states, strict=True):
             if state.count:
                 self.key_states[key] = state
-        incoming.settle()
+        incoming.adopt_time_kind()
         self.events += incoming.count
         filtered.commit(late)
         return result
@@ -334,11 +337,13 @@ class _Change:
                 self.revised.append(row)
 
     def undo(self) -> None:
-        for take_back in reversed(self._undos):
-            take_back()
+        """Take the events out again."""
+        for undo in reversed(self._undos):
+            undo()
         self._state.remove_rows(self.new)
 
     def commit(self) -> None:
+        """Let rows have their new answers."""
         state = self._state
         for row, answers in self.answers.items():
             row.answers = answers

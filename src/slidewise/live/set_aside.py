@@ -73,12 +73,8 @@ class AheadGuard:
     def is_ahead(self, time: Time, kind: str | None) -> bool:
         """Whether a time lies too far ahead."""
         self.check(kind)
-        reference = self.reference()
+        reference = machine_time() if self.of == "clock" else self.newest
         return bool(reference is not None and earlier(time, self.length) > reference)
-
-    def reference(self) -> Time | None:
-        """The time that others are held against; None where there is none yet."""
-        return machine_time() if self.of == "clock" else self.newest
 
     def accept(self, time: Time) -> None:
         """Note that an event of this time was taken in."""

@@ -61,7 +61,7 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
             key_state.count += count
             key_state.now = now
             live.key_states[key] = key_state
-        incoming.settle()
+        incoming.adopt_time_kind()
         live.answers += incoming.count
 
     return {name: answers[name] for name in live.definition.columns}, commit
@@ -94,6 +94,7 @@ def _stored_cells(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredC
 
 
 def _stored_states(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredStates:
+    """The panes of windows over everything so far, which hold their states."""
     return StoredStates([key_state.panes[at] for key_state in incoming.key_states])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import check_times_of_day
 from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.live import set_aside
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.event_times import length_in
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard
@@ -80,12 +81,10 @@ def rows_ahead(guard: AheadGuard, times: Array, kind: str | None) -> tuple[Array
         return np.empty(0, np.int64), guard.newest
     guard.check(kind)
     length = length_in(guard.length, times.dtype.kind != "f")
-    reference = guard.reference()
     if guard.of == "clock":
-        assert reference is not None
-        ahead = ahead_of_clock(times, int(length), int(reference))
+        ahead = ahead_of_clock(times, int(length), set_aside.machine_time())
     else:
-        ahead = ahead_of_stream(times, length, times[0] if reference is None else times.dtype.type(reference))
+        ahead = ahead_of_stream(times, length, times[0] if guard.newest is None else times.dtype.type(guard.newest))
     accepted = [] if guard.newest is None else [guard.newest]
     if not ahead.all():
         accepted.append(times[~ahead].max().item())

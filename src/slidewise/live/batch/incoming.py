@@ -121,7 +121,7 @@ class IncomingBatch:
             [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if names else [{}] * self.count
         )
 
-    def settle(self) -> None:
+    def adopt_time_kind(self) -> None:
         """Let the stream have the kind of time of the batch, which was taken in."""
         if self.count:
             self.live.time_reader.kind = self.kind

@@ -79,7 +79,7 @@ def buffer_batch(
     live.events += incoming.count
     filtered.commit(late)
     live.newest = newest
-    incoming.settle()
+    incoming.adopt_time_kind()
     if pending is not None:
         pending.commit()
         return on_time, pending.table

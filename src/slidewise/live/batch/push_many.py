@@ -31,6 +31,7 @@ def push_many(live: Live, table: Any) -> Any:
 
 
 def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
+    """Take in the rows that are on time; late ones are dropped, or refused with the whole batch."""
     if live.buffer is not None:
         from slidewise.live.batch.push_buffered import push_buffered
 
@@ -134,7 +135,7 @@ def _one_by_one(incoming: IncomingBatch) -> Any:
     for key, key_state, count in zip(incoming.keys, incoming.key_states, counts, strict=True):
         key_state.count = count
         live.key_states[key] = key_state
-    incoming.settle()
+    incoming.adopt_time_kind()
     live.answers += incoming.count
     return result
 

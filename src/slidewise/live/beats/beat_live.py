@@ -82,12 +82,12 @@ class BeatLive(Live):
         )
         key_state.panes = None
 
-        def take_back() -> None:
+        def undo() -> None:
             key_state.slices, key_state.panes = before, None
 
-        return take_back
+        return undo
 
-    def settle(self, kind: str | None, floats: bool, dates: bool) -> None:
+    def set_beats(self, kind: str | None, floats: bool, dates: bool) -> None:
         """Cut time into beats of the kind of time that events have."""
         if self.beats is not None and (self.beats.floats or not floats):
             return
@@ -103,10 +103,10 @@ class BeatLive(Live):
         self._windows, self.dates = beat_windows(self.plan, self.beats), dates
 
     def _read(self, row: EventRow) -> tuple[Key, Any, str | None]:
-        """An event's key and time, with the kind of time settled."""
+        """An event's key and time, with beats set for its kind of time."""
         key, time, kind = self.read(row)
         if self.beats is None or type(time) is float:
-            self.settle(kind, type(time) is float, _is_date(row[str(self.definition.on)]))
+            self.set_beats(kind, type(time) is float, _is_date(row[str(self.definition.on)]))
         return key, time, kind
 
     @contextmanager
@@ -130,6 +130,7 @@ class BeatLive(Live):
         return super().push(row)  # type: ignore[no-any-return]
 
     def _push(self, row: EventRow) -> PushResult:
+        """Take an event into its slice, or let it wait; returns the beats that are complete by then."""
         with self.all_or_nothing():
             key, time, kind = self._read(row)
             if self.buffer is not None:
@@ -295,7 +296,7 @@ class BeatLive(Live):
             self._answer_up_to(self.beats.complete(self.beats.number(self.buffer.watermark(self.newest))))
 
     def _answer_peers(self, peers: list[Event]) -> list[Row]:
-        """ReorderBuffer events of equal key and time into their slice; beats come once all that are due are in."""
+        """Add waiting events of equal key and time to their slice; beats come once all that are due are in."""
         assert self.beats is not None
         if self.ordered and len(peers) > 1:
             peers = sort_peers(peers)

@@ -37,6 +37,7 @@ def push_beats(live: BeatLive, table: Any) -> Any:
 
 
 def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
+    """Take in the rows that are on time; late ones are dropped, or refused with the whole batch."""
     frame = filtered.frame
     incoming = IncomingBatch(live, frame)
     if incoming.count:
@@ -45,7 +46,7 @@ def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
             column.unit, incoming.times.dtype == np.float64, column.arrow
         )  # raises where no such column holds beats
         dates = str(column.arrow).startswith("date")
-        live.settle(incoming.kind, incoming.times.dtype == np.float64, dates)
+        live.set_beats(incoming.kind, incoming.times.dtype == np.float64, dates)
     if live.buffer is not None:
         return _push_buffered(live, filtered, incoming)
     late = incoming.late()
@@ -164,7 +165,7 @@ def _through_kernels(live: BeatLive, incoming: IncomingBatch) -> Any:
         key_state.now = newest[k]
         key_state.count += counts[k]
         live.key_states[key] = key_state
-    incoming.settle()
+    incoming.adopt_time_kind()
     live.events += incoming.count
     live.answers += len(due)
     return result
@@ -201,4 +202,5 @@ def beat_times(live: BeatLive, incoming: IncomingBatch, due: DueBeats) -> dict[s
 
 
 def _first_rows(incoming: IncomingBatch) -> Array:
+    """The first row of each key."""
     return np.unique(incoming.codes, return_index=True)[1]

@@ -76,9 +76,11 @@ class CellPane(SwagPane):
         self._evict(self.spec.cut(place))
 
     def _lifted(self, place: Place, arguments: Arguments) -> GrainCell:
+        """A cell of one row."""
         return GrainCell(place, 1, [member.operator.lift(*arguments) for member in self.spec.members])
 
     def _joined(self, older: GrainCell, newer: GrainCell) -> GrainCell:
+        """Two cells as one."""
         members = zip(self.spec.members, older.states, newer.states, strict=True)
         states = [member.operator.combine(a, b) for member, a, b in members]
         return GrainCell(newer.place, older.rows + newer.rows, states)

@@ -84,6 +84,7 @@ class RowPane(SwagPane):
         return [swag.query() if n >= member.least else None for swag, member in zip(self.swags, members, strict=True)]
 
     def _evict(self, cut: Place) -> None:
+        """Evict the rows before this place."""
         rows = self.rows
         k = 0
         gone = self.gone
@@ -111,7 +112,7 @@ class RowPane(SwagPane):
         self.frozen = None
 
     def _build(self, rows: list[Row]) -> None:
-        """Make the SWAGs anew from these rows, all of them or none."""
+        """Build the SWAGs anew from these rows, all of them or none."""
         self._clear()
         try:
             for swag in self.swags:
@@ -122,6 +123,7 @@ class RowPane(SwagPane):
             raise
 
     def _clear(self) -> None:
+        """Empty the SWAGs."""
         for swag in self.swags:
             swag._commit()
             swag.clear()

@@ -64,7 +64,7 @@ def read_beats(source: Reader, live: BeatLive, read_key: Callable[[], Key]) -> N
     if floats is not None:
         check_bool(floats, "whether beats are floats")
         if live.time_reader.kind is not None:
-            live.settle(live.time_reader.kind, floats, dates)
+            live.set_beats(live.time_reader.kind, floats, dates)
     for _ in range(source.most()):
         key = read_key()
         with reading(f"the key {shown(key)}"):

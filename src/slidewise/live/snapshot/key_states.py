@@ -89,6 +89,7 @@ def write_pane(out: Writer, pane: Pane) -> None:
 
 
 def _write_rows(out: Writer, pane: RowPane | SharedPane) -> None:
+    """Its rows and whether it is frozen, and where it is not, the partials."""
     rows = pane.all_rows()
     write_plain(out.row, rows, f"a row of {pane.spec.members[0].name!r}")
     out.value(pane.frozen is not None)
@@ -122,6 +123,7 @@ def _read_swags(source: Reader, pane: SwagPane, size: int, items: str) -> None:
 
 
 def _write_running(out: Writer, pane: RunningPane) -> None:
+    """How many rows it has had, how many wait, and the states of both."""
     out.size(pane.count)
     out.size(pane.late_count)
     out.value(pane.at)
@@ -168,6 +170,7 @@ def _read_shared(source: Reader, pane: SharedPane, rows: list[Any], version: int
 
 
 def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
+    """How many of the rows wait, and the SWAGs."""
     waiting = source.size()
     first = len(rows) - waiting
     require(first >= 0 and (not waiting or isinstance(pane, OpenRowPane)), f"{waiting} of {len(rows)} rows wait")
@@ -182,6 +185,7 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
 
 
 def _read_running(source: Reader, live: Live, pane: RunningPane, key_state: KeyState) -> None:
+    """What `_write_running` wrote."""
     pane.count, pane.late_count, pane.at = source.size(), source.size(), source.value()
     require(pane.count + pane.late_count <= key_state.count, f"{pane.count} rows count of {key_state.count}")
     if pane.spec.is_open:

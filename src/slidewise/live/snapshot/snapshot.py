@@ -53,7 +53,7 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
     if more:
         out.version = max(out.version, 6)
         write_plain(out.value, more, "a row that was put aside")
-    _write_waiting(out, live)
+    _write_buffer(out, live)
     _write_revising(out, live)
     if isinstance(live, BeatLive):
         write_beats(out, live)
@@ -111,7 +111,8 @@ def _read_extensions(live: Live, more: Any) -> None:
     require(not more, f"nothing is known of {shown(more)}")
 
 
-def _write_waiting(out: Writer, live: Live) -> None:
+def _write_buffer(out: Writer, live: Live) -> None:
+    """The events that wait, and the answers that are ready; nothing where none may wait."""
     buffer = live.buffer
     if buffer is None:
         return
@@ -130,6 +131,7 @@ def _write_waiting(out: Writer, live: Live) -> None:
 
 
 def _write_revising(out: Writer, live: Live) -> None:
+    """The retention and the counters of a live definition that revises; nothing of another."""
     if isinstance(live, Revising):
         out.value(str(live.retain) if isinstance(live.retain, Duration) else live.retain)
         out.size(live.revised)
@@ -171,7 +173,7 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
     live.events, live.answers, live.dropped, live.failed = counts
     _read_extensions(live, more)
     with reading("the events that wait"):
-        _read_waiting(source, live)
+        _read_buffer(source, live)
     if isinstance(live, BeatLive):
         read_beats(source, live, lambda: _read_key(source, definition))
         source.end()
@@ -195,6 +197,7 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
 
 
 def _read_revising(source: Reader, definition: Definition) -> Revising:
+    """What `_write_revising` wrote, as a live definition without keys."""
     retain = source.value()
     require(type(retain) in (str, int, float), f"events are retained for {shown(retain)}")
     live = Revising(definition, retain=retain)
@@ -203,7 +206,8 @@ def _read_revising(source: Reader, definition: Definition) -> Revising:
     return live
 
 
-def _read_waiting(source: Reader, live: Live) -> None:
+def _read_buffer(source: Reader, live: Live) -> None:
+    """What `_write_buffer` wrote."""
     buffer = live.buffer
     if buffer is None:
         return
