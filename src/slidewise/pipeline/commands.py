@@ -7,7 +7,6 @@ import tempfile
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -21,7 +20,7 @@ from slidewise.pipeline.job.outputs import check_free, output_path
 from slidewise.pipeline.progress import Stages
 from slidewise.pipeline.replay import check_replay, replay
 from slidewise.pipeline.report.page import rows_of, write_report
-from slidewise.pipeline.run import Summary, run
+from slidewise.pipeline.run import Summary, run, timed
 from slidewise.pipeline.spark_session import start
 from slidewise.pipeline.synthetic_events import write_events
 from slidewise.spark.failures import reason
@@ -69,16 +68,15 @@ def demo(folder: str, file: str | None, events: int, settings: RunSettings, cons
     job = write_job(parent, source.name if file is None else str(source.resolve()))  # first: it says whose all is
     seconds: dict[str, float] = {}
     if file is None:
-        begins = perf_counter()
-        with Stages(console)(MAKE):
+        with timed(Stages(console), MAKE, seconds):
             write_events(source, events, malformed=min(BROKEN, events // 1_000))
-        seconds[MAKE] = perf_counter() - begins
     summary = _run_job(read_job(job), settings, console, seconds)
     console.print(f"the job        {job}")
     return summary
 
 
 def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[str, float]) -> Summary:
+    """Run a job on a session of its own, replay it and report on it; `seconds` are those of stages before."""
     if settings.replay:
         check_replay(job)
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
@@ -86,25 +84,19 @@ def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[st
         stages = Stages(console)
         spark = None
         try:
-            begins = perf_counter()
-            with stages(START):
+            with timed(stages, START, seconds):
                 spark = stages.spark = start(
                     settings.master or job.master or "local[*]", {**job.conf, **settings.conf}, log
                 )
-            seconds[START] = perf_counter() - begins
             check = partial(check_replay, job) if settings.replay else None
             summary = run(job, spark, settings.overwrite, stages, check)
             summary.seconds = {**seconds, **summary.seconds}
             if settings.replay:
-                begins = perf_counter()
-                with stages(REPLAY):
+                with timed(stages, REPLAY, summary.seconds):
                     summary.replayed = str(replay(job, spark))
-                summary.seconds[REPLAY] = perf_counter() - begins
             if job.report is not None:
-                begins = perf_counter()
-                with stages(REPORT):
+                with timed(stages, REPORT, summary.seconds):
                     write_report(spark, job, summary)
-                summary.seconds[REPORT] = perf_counter() - begins
         except SlidewiseError:
             raise
         except Exception as error:

@@ -78,14 +78,7 @@ def run(
     watch = watch or (lambda _stage: nullcontext())
     summary = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
 
-    @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        begins = perf_counter()
-        with watch(name):
-            yield
-        summary.seconds[name] = perf_counter() - begins
-
-    with stage(READ):
+    with timed(watch, READ, summary.seconds):
         cleaned = clean(spark, job, check)
     try:
         summary.rows_in, summary.rejected, summary.out_of_order = cleaned.rows_in, cleaned.reasons, cleaned.late
@@ -93,17 +86,26 @@ def run(
         check_some(job, cleaned)
         summary.warning = warning_of(job, cleaned, summary.lost)
         with _unfinished(job, spark, overwrite) as unfinished:
-            with stage(COMPUTE):
+            with timed(watch, COMPUTE, summary.seconds):
                 answers = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
                 summary.schema = answers.schema
                 _write(unfinished, answers, "rows", overwrite)
-            with stage(SIDE):
+            with timed(watch, SIDE, summary.seconds):
                 _write_side_tables(unfinished, cleaned, overwrite)
                 summary.rows_out = read_rows(spark, unfinished, summary.schema).count()
             _check_counts(summary)
     finally:
         cleaned.release()
     return summary
+
+
+@contextmanager
+def timed(watch: Watch, stage: str, seconds: dict[str, float]) -> Iterator[None]:
+    """Watch a stage of a job, and note the seconds that it took."""
+    begins = perf_counter()
+    with watch(stage):
+        yield
+    seconds[stage] = perf_counter() - begins
 
 
 def _check_counts(summary: Summary) -> None:
