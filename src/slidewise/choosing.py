@@ -63,12 +63,12 @@ class Rule(NamedTuple):
     choice: Choice
 
 
-def _shares(required: Requirements) -> bool:
+def _shares(needs: Requirements) -> bool:
     """Whether it is cheaper that windows share one structure: there are enough, for what each alone would have."""
-    if required.windows == 1 or not required.spikes:
+    if needs.windows == 1 or not needs.spikes:
         return False
-    alone = _first_choice(required._replace(windows=1, gaps=None)).algorithm
-    return required.windows >= share_from(alone)
+    alone = _first_choice(needs._replace(windows=1, gaps=None)).algorithm
+    return needs.windows >= share_from(alone)
 
 
 DEFAULT = Choice(
@@ -83,13 +83,13 @@ RULES: list[Rule] = [
     Rule(
         "Does the window hold everything so far?",
         'over("all")',
-        lambda required: required.window is not None and required.window.rows is None and required.window.last is None,
+        lambda needs: needs.window is not None and needs.window.rows is None and needs.window.last is None,
         Choice(None, "nothing ever leaves the window, so one state takes in each event", "1", "1"),
     ),
     Rule(
         "May rows come late, by any distance?",
         "late=True",
-        lambda required: required.late,
+        lambda needs: needs.late,
         Choice(
             Fiba,
             "rows go to where their times belong, at a cost that grows only with how late they are",
@@ -100,7 +100,7 @@ RULES: list[Rule] = [
     Rule(
         "Is it an exact median or quantile?",
         "sw.median, sw.quantile(0.99)",
-        lambda required: required.operator.traits.quantile is not None,
+        lambda needs: needs.operator.traits.quantile is not None,
         Choice(
             OrderStatistics,
             "the values are kept in order, where a rank is found in O(log n) steps; no small state could answer",
@@ -111,7 +111,7 @@ RULES: list[Rule] = [
     Rule(
         "Many windows of this operator, by rows, and rare spikes do no harm?",
         "over(rows=n), windows=q, spikes=True",
-        lambda required: _shares(required) and required.window is not None and required.window.rows is not None,
+        lambda needs: _shares(needs) and needs.window is not None and needs.window.rows is not None,
         Choice(
             SlideSide,
             "windows of near sizes share one scan; "
@@ -135,7 +135,7 @@ RULES: list[Rule] = [
     Rule(
         "May very many rows leave at once, after a long gap in time?",
         'gaps="long"',
-        lambda required: required.gaps == "long",
+        lambda needs: needs.gaps == "long",
         Choice(
             Amta,
             "rows that leave together leave as whole trees, however many they are",
@@ -146,7 +146,7 @@ RULES: list[Rule] = [
     Rule(
         "Has the operator an exact inverse for these values?",
         "sw.count, or sw.sum with integers=True",
-        lambda required: required.operator.inverse is not None and (required.operator.invertible_if is None or required.integers),
+        lambda needs: needs.operator.inverse is not None and (needs.operator.invertible_if is None or needs.integers),
         Choice(
             SubtractOnEvict,
             "the operator has an exact inverse, so a row that leaves is taken off one total",
@@ -157,7 +157,7 @@ RULES: list[Rule] = [
     Rule(
         "Does it keep one of its two arguments, and do rare spikes do no harm?",
         "sw.max, sw.min, ... with spikes=True",
-        lambda required: required.operator.selective and required.spikes,
+        lambda needs: needs.operator.selective and needs.spikes,
         Choice(
             SlickDeque,
             "the operator keeps one of its two arguments, so only rows that can still win are kept; "
@@ -211,8 +211,8 @@ def choose(
     return _first_choice(Requirements(operator, window, integers, spikes, late, windows, gaps))
 
 
-def _first_choice(required: Requirements) -> Choice:
-    return next((rule.choice for rule in RULES if rule.holds(required)), DEFAULT)
+def _first_choice(needs: Requirements) -> Choice:
+    return next((rule.choice for rule in RULES if rule.holds(needs)), DEFAULT)
 
 
 # From how many windows of one operator over the same columns on it is cheaper to share one structure than to keep one

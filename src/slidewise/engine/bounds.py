@@ -38,7 +38,7 @@ def find_bounds(window: Window, times: Column | None, order: Sorted | None, coun
     if window.kind.numbered or times is None:
         row_bounds(offsets, min(window.rows or count, count), window.open_right, starts, ends)
         return starts, ends, -1
-    places = times.data if order is None else order.bring(times.data)
+    places = times.data if order is None else order.to_sorted(times.data)
     return starts, ends, bounds_along(window.extent(times.unit), places, offsets, starts, ends)
 
 
@@ -113,7 +113,7 @@ def check_times(window: Window, times: Column) -> None:
 
 def backwards_error(times: Column, order: Sorted | None) -> TimeOrderError:
     """The error for the first row in the input whose time lies before that of its key's row ahead of it."""
-    at = _first_backwards(times.data if order is None else order.bring(times.data), order)
+    at = _first_backwards(times.data if order is None else order.to_sorted(times.data), order)
     after, before = (_shown(times, i) for i in at)
     return TimeOrderError(
         f"times run backwards at position {at[0]}: {after} comes after {before} at position {at[1]}; "

@@ -93,12 +93,12 @@ class CellBatch:
         codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if had else batch.codes
         self._grouped = Grouped(codes, keys)
         self._back = Grouped(batch.codes, keys) if had else self._grouped
-        self._spots = self._grouped.bring(joined_places(None if old is None else old.places, places))
+        self._spots = self._grouped.to_sorted(joined_places(None if old is None else old.places, places))
         self.starts, self._ends = spec_bounds(spec, self._spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
             silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
-            self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
-        self._new = self._grouped.bring(np.arange(len(codes)) >= had) if had else slice(None)
+            self._ends = np.where(self._grouped.to_sorted(silent), self.starts, self._ends)
+        self._new = self._grouped.to_sorted(np.arange(len(codes)) >= had) if had else slice(None)
         self._parts = [self._partials(one.operator, valid, old) for one in spec.members]
 
     def _partials(self, op: Operator, valid: Array | None, old: Cells | None) -> Partials:
@@ -110,15 +110,15 @@ class CellBatch:
             if part.dtypes != found.dtypes:
                 raise CannotJoinError
             found = part.joined(found)
-        bring = self._grouped.bring
-        return replace(found, fields=[bring(field) for field in found.fields], counts=bring(found.counts))
+        to_sorted = self._grouped.to_sorted
+        return replace(found, fields=[to_sorted(field) for field in found.fields], counts=to_sorted(found.counts))
 
     def arrays(self) -> list[pa.Array]:
         """The answers of each member as an Arrow array, in the batch's order."""
         starts, ends = self.starts[self._new], self._ends[self._new]
         arrays = []
         for one, part in zip(self._spec.members, self._parts, strict=True):
-            answers = part.windows(starts, ends, one.least).moved(self._back.take_back)
+            answers = part.windows(starts, ends, one.least).moved(self._back.to_input)
             given = readied(one.operator, self._columns)
             arrays.append(typed(one.operator, given, self._types, answers, one.name))
         return arrays

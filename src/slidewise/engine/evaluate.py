@@ -40,7 +40,7 @@ def answer(
     if times is None:
         rows = min(rows or m, max(m, 1))
     grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
-    inputs = [column.data if grouped is None else grouped.bring(column.data) for column in columns]
+    inputs = [column.data if grouped is None else grouped.to_sorted(column.data) for column in columns]
     droppable = least <= 1 or (keys is None and op.traits.never_raises)
     if rows is not None and valid is None and window.closed == "right" and droppable:
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
@@ -53,10 +53,10 @@ def answer(
         starts, ends, backwards = find_bounds(window, times, grouped, m)
         if times is not None and backwards >= 0:
             raise backwards_error(times, grouped)
-        present = valid if grouped is None or valid is None else grouped.bring(valid)
+        present = valid if grouped is None or valid is None else grouped.to_sorted(valid)
         answers = over_bounds(op, inputs, present, starts, ends, least, window.open_right)
     if grouped is not None:
-        answers = answers.moved(grouped.take_back)
+        answers = answers.moved(grouped.to_input)
     return named_fields(op, answers)
 
 

@@ -158,12 +158,12 @@ def _compiled(
     grouped = Grouped(batch.codes, max(keys, 1))
     offsets = grouped.offsets
     codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    seen = np.ones(batch.count, np.bool_) if valid is None else grouped.bring(valid)
+    seen = np.ones(batch.count, np.bool_) if valid is None else grouped.to_sorted(valid)
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen)])
     ends = np.arange(1, batch.count + 1)
     if peers and not spec.numbered:  # rows of equal time have the answer of the last of them
         group = np.empty(batch.count, np.int64)
-        mark_peers(grouped.bring(places), offsets, group)
+        mark_peers(grouped.to_sorted(places), offsets, group)
         ends = np.searchsorted(group, group, side="right")
     new = total[ends] - total[offsets[:-1]][codes]
     last = total[offsets[:-1]][codes] + new - 1  # the row, among those that count, whose answer is meant
@@ -175,14 +175,14 @@ def _compiled(
             answers = Answers([counts.copy()], None)
             states.append((before.counts + gained).tolist())
         else:
-            inputs = [grouped.bring(as_numbers(one.operator, column).data)[seen] for column in columns]
+            inputs = [grouped.to_sorted(as_numbers(one.operator, column).data)[seen] for column in columns]
             went = running(one.operator, inputs, total[offsets], old)
             if went is None:
                 return None
             states.append(went[1])
             answers = _looked_up(one, went[0], last, new > 0, codes, old)
         enough = counts >= one.least
-        found.append(answers.limited(enough).moved(grouped.take_back))
+        found.append(answers.limited(enough).moved(grouped.to_input))
     return found, _States(before.counts + gained, states)
 
 

@@ -78,15 +78,15 @@ class SlidingBatch:
         codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if had else batch.codes
         self._grouped = Grouped(codes, keys)
         self._back = Grouped(batch.codes, keys) if had else self._grouped
-        self.spots = self._grouped.bring(joined_places(old[0] if had else None, places))
+        self.spots = self._grouped.to_sorted(joined_places(old[0] if had else None, places))
         self.starts, self._ends = spec_bounds(spec, self.spots, self._grouped.offsets, peers)
         if silent is not None:  # they have empty windows
             silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
-            self._ends = np.where(self._grouped.bring(silent), self.starts, self._ends)
-        self._new = self._grouped.bring(np.arange(len(codes)) >= had) if had else slice(None)
+            self._ends = np.where(self._grouped.to_sorted(silent), self.starts, self._ends)
+        self._new = self._grouped.to_sorted(np.arange(len(codes)) >= had) if had else slice(None)
         self._seen = None
         if valid is not None:
-            self._seen = self._grouped.bring(np.concatenate([np.ones(had, np.bool_), valid]) if had else valid)
+            self._seen = self._grouped.to_sorted(np.concatenate([np.ones(had, np.bool_), valid]) if had else valid)
 
     def arrays(self) -> list[pa.Array]:
         """The answers of each member as an Arrow array, in the batch's order."""
@@ -101,18 +101,18 @@ class SlidingBatch:
             inputs = self._brought([as_numbers(ops[0], column) for column in given])
             found = several_over_bounds(ops, inputs, self._seen, starts, ends, members[0].least, True)
             for one, answers in zip(members, found, strict=True):
-                arrays.append(typed(one.operator, given, types, answers.moved(self._back.take_back), one.name))
+                arrays.append(typed(one.operator, given, types, answers.moved(self._back.to_input), one.name))
         return arrays
 
     def _brought(self, given: list[Column]) -> list[Array]:
         """The arguments of all rows as the operator takes them, which may be bools as numbers."""
-        brought = []
+        inputs = []
         for old, read, column in zip(self._old, self._columns, given, strict=True):
             kept = old
             if old is not None and old.dtype == read.data.dtype == np.bool_:
                 kept = old.astype(column.data.dtype)
-            brought.append(self._grouped.bring(joined(kept, column)))
-        return brought
+            inputs.append(self._grouped.to_sorted(joined(kept, column)))
+        return inputs
 
     def kept(self) -> Iterator[list[Array]]:
         """For each key the arrays of the rows that later windows may hold, from the start of its last window on."""

@@ -22,13 +22,13 @@ class Arranged:
         self.offsets = offsets
         self.places = places  # None: the rows stand as they came
 
-    def bring(self, x: Array) -> Array:
+    def to_sorted(self, x: Array) -> Array:
         """The values in the sorted order."""
-        return x if self.places is None else Grouped.bring(self, x)  # type: ignore[arg-type]
+        return x if self.places is None else Grouped.to_sorted(self, x)  # type: ignore[arg-type]
 
-    def take_back(self, x: Array) -> Array:
+    def to_input(self, x: Array) -> Array:
         """The values in the order of the input."""
-        return x if self.places is None else Grouped.take_back(self, x)  # type: ignore[arg-type]
+        return x if self.places is None else Grouped.to_input(self, x)  # type: ignore[arg-type]
 
     def moved(self, order: Array) -> Arranged:
         """The same with the sorted row order[i] put at place i."""
@@ -44,7 +44,7 @@ def arrange(codes: Array | None, groups: int, times: Array | None, count: int) -
     else:
         grouped = Grouped(codes, groups)
         arranged = Arranged(grouped.offsets, grouped.places)
-    if times is None or is_sorted(arranged.bring(times), arranged.offsets):
+    if times is None or is_sorted(arranged.to_sorted(times), arranged.offsets):
         return arranged
     order = np.argsort(times, kind="stable")
     if codes is None:
@@ -99,8 +99,8 @@ def order_peers(arranged: Arranged, times: Array, columns: Sequence[tuple[str, C
 
 def _ranks(name: str, column: Column, arranged: Arranged, rows: Array) -> list[Array]:
     """The sorted rows' values as arrays that NumPy orders: whether there is one, and which."""
-    data = arranged.bring(column.data)[rows]
-    valid = None if column.valid is None else arranged.bring(column.valid)[rows]
+    data = arranged.to_sorted(column.data)[rows]
+    valid = None if column.valid is None else arranged.to_sorted(column.valid)[rows]
     if data.dtype == object:
         data = _rank_objects(name, data)
     if valid is None:

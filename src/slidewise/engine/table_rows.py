@@ -76,7 +76,7 @@ class Rows:
         if times is None or not self._count or not any(map(order_matters, definition.columns.values())):
             return arranged
         columns = [(name, self.column(name)) for name in definition.ordering]
-        return order_peers(arranged, arranged.bring(times.data), columns)
+        return order_peers(arranged, arranged.to_sorted(times.data), columns)
 
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""
@@ -131,7 +131,7 @@ class Rows:
         else:
             starts, ends = self.bounds(window)
             answers = over_bounds(op, inputs, valid, starts, ends, least, window.open_right)
-        back = self.arranged.take_back
+        back = self.arranged.to_input
         answers = answers.moved(back)
         return typed(op, given, self._types(names), answers)
 
@@ -151,12 +151,12 @@ class Rows:
     def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
         flag = None if aggregate.condition is None else self.column(aggregate.condition)
         valid = present(columns, aggregate.condition, flag)
-        return None if valid is None else self.arranged.bring(valid)
+        return None if valid is None else self.arranged.to_sorted(valid)
 
     def _bring(self, what: str, column: Column) -> Array:
         key = f"{what} {column.data.dtype}"
         if key not in self._sorted:
-            self._sorted[key] = self.arranged.bring(column.data)
+            self._sorted[key] = self.arranged.to_sorted(column.data)
         return self._sorted[key]
 
     def _types(self, names: tuple[str, ...]) -> list[Any]:

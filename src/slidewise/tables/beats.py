@@ -27,7 +27,7 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     kept = SlicePlan(definition, in_batch=True)
     beats = kept.beats(times.unit, times.data.dtype == np.float64, times.arrow)
     codes = np.repeat(np.arange(len(arranged.offsets) - 1), np.diff(arranged.offsets))
-    slices, given = sliced(kept, beats, rows, codes, arranged.bring(times.data), arranged.bring)
+    slices, given = sliced(kept, beats, rows, codes, arranged.to_sorted(times.data), arranged.to_sorted)
     due = slices.due(beats)
     answers = slices.answers(kept, beats, due, given)
     first = _first_rows(definition, frame)

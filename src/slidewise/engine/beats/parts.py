@@ -171,7 +171,7 @@ class Arguments(NamedTuple):
     types: list[Any]
 
 
-def arguments(source: Source, part: Part, bring: Callable[[Array], Array]) -> Arguments:
+def arguments(source: Source, part: Part, to_sorted: Callable[[Array], Array]) -> Arguments:
     """A part's arguments in a table's rows, checked, and brought into order."""
     op, names = part.operator, part.columns
     columns = [source.column(name) for name in names]
@@ -181,8 +181,8 @@ def arguments(source: Source, part: Part, bring: Callable[[Array], Array]) -> Ar
     columns = columns or [Column(np.zeros(source.count, np.int64), None, lambda x: x)]
     check_inputs(op, names, columns, types)
     given = readied(op, columns)
-    inputs = [bring(as_numbers(op, column).data) for column in given]
-    return Arguments(inputs, None if valid is None else bring(valid), given, types)
+    inputs = [to_sorted(as_numbers(op, column).data) for column in given]
+    return Arguments(inputs, None if valid is None else to_sorted(valid), given, types)
 
 
 def stored(part: Part, given: Arguments, offsets: Array) -> Stored:

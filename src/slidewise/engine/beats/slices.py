@@ -119,16 +119,17 @@ def _typed(kept: SlicePlan, one: BeatColumn, given: Arguments, answers: Answers)
 
 
 def sliced(
-    kept: SlicePlan, beats: Beats, source: Source, codes: Array, times: Array, bring: Callable[[Array], Array]
+    kept: SlicePlan, beats: Beats, source: Source, codes: Array, times: Array, to_sorted: Callable[[Array], Array]
 ) -> tuple[BeatSlices, list[Arguments]]:
-    """The slices of rows, and their arguments. `codes` and `times` are sorted by both; `bring` sorts a column."""
+    """The slices of rows, and their arguments. `codes` and `times` are sorted by both; `to_sorted` sorts a column."""
     numbers = slice_numbers(beats, times)
     first, last = held_at(beats, numbers)
     seen = first <= last  # windows shorter than a beat leave out the rows between them
     if not seen.all():
         codes, numbers = codes[seen], numbers[seen]
     given = [
-        _named(kept, i, source, (lambda x: bring(x)[seen]) if not seen.all() else bring) for i in range(len(kept.parts))
+        _named(kept, i, source, (lambda x: to_sorted(x)[seen]) if not seen.all() else to_sorted)
+        for i in range(len(kept.parts))
     ]
     offsets = runs(codes, numbers)
     parts = []
@@ -140,9 +141,9 @@ def sliced(
     return BeatSlices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), given
 
 
-def _named(kept: SlicePlan, at: int, source: Source, bring: Callable[[Array], Array]) -> Arguments:
+def _named(kept: SlicePlan, at: int, source: Source, to_sorted: Callable[[Array], Array]) -> Arguments:
     try:
-        return arguments(source, kept.parts[at], bring)
+        return arguments(source, kept.parts[at], to_sorted)
     except SlidewiseError as error:
         raise type(error)(f"column {_users(kept, at)}: {error}") from error
 

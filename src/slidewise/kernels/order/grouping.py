@@ -50,7 +50,7 @@ class Grouped:
         self.places: Array = np.empty(len(codes), np.int32 if len(codes) < 2**31 else np.int64)
         _place(codes, self.offsets[:-1].copy(), self.places)
 
-    def bring(self, x: Array) -> Array:
+    def to_sorted(self, x: Array) -> Array:
         """The values grouped by key."""
         out = np.empty_like(x)
         if x.dtype == object:
@@ -59,7 +59,7 @@ class Grouped:
             _scatter(x, self.places, out)
         return out
 
-    def take_back(self, x: Array) -> Array:
+    def to_input(self, x: Array) -> Array:
         """The values in the order of the input."""
         if x.dtype == object:
             return x[self.places]

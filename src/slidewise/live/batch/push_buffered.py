@@ -192,8 +192,8 @@ def _order(live: Live, incoming: IncomingBatch) -> Array:
     arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
     if any(map(order_matters, live.definition.columns.values())):
         columns = [(name, incoming.column(name)) for name in live.definition.ordering]
-        arranged = order_peers(arranged, arranged.bring(incoming.times), columns)
-    return arranged.bring(np.arange(incoming.count))
+        arranged = order_peers(arranged, arranged.to_sorted(incoming.times), columns)
+    return arranged.to_sorted(np.arange(incoming.count))
 
 
 def as_table(live: Live, incoming: IncomingBatch, rows: list[dict[str, Any]]) -> Any:

@@ -39,8 +39,8 @@ def evaluate_due(live: BeatLive, incoming: IncomingBatch, newest: Time) -> Pendi
     events = events_of(buffer, IncomingBatch(live, frame_of(table.filter(pa.array(~due_rows)))))
     batch = IncomingBatch(live, frame_of(table.filter(pa.array(due_rows))))
     arranged = _arranged(live, batch)
-    codes, times = arranged.bring(batch.codes), arranged.bring(batch.times)
-    new, arguments = sliced(live.plan, beats, batch, codes, times, arranged.bring)
+    codes, times = arranged.to_sorted(batch.codes), arranged.to_sorted(batch.times)
+    new, arguments = sliced(live.plan, beats, batch, codes, times, arranged.to_sorted)
     known = set(batch.keys)
     others = [key for key in live.key_states if key not in known]
     keys = [*batch.keys, *others]
@@ -76,7 +76,7 @@ def _arranged(live: BeatLive, batch: IncomingBatch) -> Arranged:
     if not live.ordered or not batch.count:
         return arranged
     columns = [(name, batch.column(name)) for name in live.definition.ordering]
-    return order_peers(arranged, arranged.bring(batch.times), columns)
+    return order_peers(arranged, arranged.to_sorted(batch.times), columns)
 
 
 def _ranks(live: BeatLive, batch: IncomingBatch, keys: list[Key]) -> Array:

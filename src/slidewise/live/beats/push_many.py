@@ -140,8 +140,8 @@ def _through_kernels(live: BeatLive, incoming: IncomingBatch) -> Any:
         return None  # states of times are Python's own times
     groups = len(incoming.keys)
     arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
-    codes, times = arranged.bring(incoming.codes), arranged.bring(incoming.times)
-    new, arguments = sliced(live.plan, beats, incoming, codes, times, arranged.bring)
+    codes, times = arranged.to_sorted(incoming.codes), arranged.to_sorted(incoming.times)
+    new, arguments = sliced(live.plan, beats, incoming, codes, times, arranged.to_sorted)
     try:
         slices = held_slices(incoming.key_states, new.parts, live.parts).joined(new)
     except CannotJoinError:
@@ -153,7 +153,7 @@ def _through_kernels(live: BeatLive, incoming: IncomingBatch) -> Any:
     after = np.maximum(np.array(nows, np.int64), live.last_beat)
     due = slices.due(beats, after, until)
     answers = slices.answers(live.plan, beats, due, arguments)
-    order = _order(beats, due, codes, numbers, arranged.bring(np.arange(incoming.count)))
+    order = _order(beats, due, codes, numbers, arranged.to_sorted(np.arange(incoming.count)))
     result = _result(live, incoming, due, answers, order)
     held = slices.taken(slices.needed(beats, np.maximum(until, live.last_beat)))
     cuts = np.searchsorted(held.codes, np.arange(groups + 1)).tolist()

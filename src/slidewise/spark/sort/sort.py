@@ -104,7 +104,7 @@ def _order(definition: Definition, table: Any, ordered: bool) -> Array | None:
     arranged = arrange(codes, groups, times, len(table))
     if ordered and times is not None:
         columns = [(name, _orderable(table.column(name), name)) for name in definition.ordering]
-        arranged = order_peers(arranged, arranged.bring(times), columns)
+        arranged = order_peers(arranged, arranged.to_sorted(times), columns)
     if arranged.places is None:
         return None
     order = np.empty(len(table), np.int64)

@@ -229,7 +229,7 @@ class Shard:
         arranged = arrange(codes, groups, times, len(table))
         if self._ordered:
             columns = [(name, read(table.column(name), repr(name))) for name in definition.ordering]
-            arranged = order_peers(arranged, arranged.bring(times), columns)
+            arranged = order_peers(arranged, arranged.to_sorted(times), columns)
         if arranged.places is None:
             return table.combine_chunks(), codes
         order = np.empty(len(table), np.int64)
