@@ -46,8 +46,8 @@ def rolling(
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain)
     check_partials(op, window)
+    from slidewise.columns.answer_series import series_like
     from slidewise.columns.operator_types import check_type, readied, restored
-    from slidewise.columns.results import series_like
     from slidewise.columns.series import check_lengths, read
 
     series = values if isinstance(values, tuple) else (values,)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 import slidewise as sw
-from slidewise.swag.structures.sublists import Pointers, cases
+from slidewise.swag.structures.pointers import Pointers, cases
 
 VALUES = (4, 5, 3, 4, 0, 4, 4, 2, 6, 6, 1, 3, 6, 2, 2, 7, 0, 5, 5, 1)
 ROWS = 7

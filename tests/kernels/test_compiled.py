@@ -17,8 +17,8 @@ from slidewise.compiled.build import compiled
 from slidewise.errors import OperatorFailedError
 from slidewise.operators.values.equality import same
 from slidewise.swag import Swag
+from slidewise.swag.structures.pointers import Pointers, cases
 from slidewise.swag.structures.queues import walk
-from slidewise.swag.structures.sublists import Pointers, cases
 
 PAPER = [sw.TwoStacks, sw.TwoStacksLite, sw.Daba, sw.DabaLite, sw.FlatFit]
 PRIME = 1_000_003

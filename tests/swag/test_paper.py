@@ -7,7 +7,7 @@ from support import concat, serving
 
 import slidewise as sw
 from slidewise.swag import ALGORITHMS, Swag
-from slidewise.swag.structures.sublists import Pointers, cases
+from slidewise.swag.structures.pointers import Pointers, cases
 
 # Section 2.3: seven values go in, two leave, 2 and 6 come in.
 TRACE = [*((("insert", x)) for x in (4, 5, 3, 4, 0, 4, 4)), ("evict",), ("evict",), ("insert", 2), ("insert", 6)]

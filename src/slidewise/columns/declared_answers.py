@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slidewise.arrays import Array
+from slidewise.columns.answer_series import BARE, as_arrow_array
 from slidewise.columns.arrow_values import arrow_array
-from slidewise.columns.results import BARE, as_arrow_array
 from slidewise.operators.answer_types import fits, misfit
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import Answer, Value

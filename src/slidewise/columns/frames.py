@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.columns.answer_series import nullables
 from slidewise.columns.arrow_values import holds
-from slidewise.columns.results import nullables
 from slidewise.columns.series import Series
 from slidewise.errors import InputError
 

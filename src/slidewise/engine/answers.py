@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from slidewise.columns.answer_series import as_arrow_array
 from slidewise.columns.arrow_values import arrow_array, holds
 from slidewise.columns.declared_answers import as_declared, values_as_declared
 from slidewise.columns.operator_types import answer_type, check_type, restored
-from slidewise.columns.results import as_arrow_array
 from slidewise.columns.series import Column
 from slidewise.engine.evaluate import (
     named_fields,

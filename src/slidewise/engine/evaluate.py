@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.columns.answer_series import BARE
 from slidewise.columns.operator_types import as_numbers
-from slidewise.columns.results import BARE
 from slidewise.engine.bounds import backwards_error, check_times, find_bounds
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers

@@ -7,6 +7,7 @@ from typing import Any
 
 from slidewise.operators.types import State, Value
 from slidewise.swag.interface import Swag
+from slidewise.swag.structures.pointers import Pointers, show
 from slidewise.swag.structures.queues import (
     CHUNK,
     MASK,
@@ -21,7 +22,6 @@ from slidewise.swag.structures.queues import (
     walk,
     write,
 )
-from slidewise.swag.structures.sublists import Pointers, show
 
 
 class Daba(Swag):

@@ -8,6 +8,7 @@ from typing import Any
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import Answer, State, Value
 from slidewise.swag.interface import Swag
+from slidewise.swag.structures.pointers import Pointers, show
 from slidewise.swag.structures.queues import (
     CHUNK,
     MASK,
@@ -23,7 +24,6 @@ from slidewise.swag.structures.queues import (
     walk,
     write,
 )
-from slidewise.swag.structures.sublists import Pointers, show
 
 
 class DabaLite(Swag):

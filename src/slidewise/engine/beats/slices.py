@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.results import BARE, as_arrow_array
+from slidewise.columns.answer_series import BARE, as_arrow_array
 from slidewise.columns.series import Column, read
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.beats.parts import Arguments, BeatColumn, SlicePlan, Source, Stored, Values, arguments, stored

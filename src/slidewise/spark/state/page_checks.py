@@ -121,7 +121,7 @@ def check_order(times: Array, offsets: Array, once: bool, newest: Array | None =
 
 def check_pointers(pointers: Sequence[Any], tail: int) -> None:
     """The pointers of DABA Lite over chunks: in order, balanced, and at most up to the open chunk."""
-    from slidewise.swag.structures.sublists import Pointers
+    from slidewise.swag.structures.pointers import Pointers
 
     for pointer in pointers:
         whole(pointer, 0, tail, "a pointer")

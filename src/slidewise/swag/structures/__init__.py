@@ -1,1 +1,1 @@
-"""Data structures below the algorithms: chunked queues, sublists, scans and ordered trees."""
+"""Data structures below the algorithms: chunked queues, pointers, scans, ordered trees, and times of rows."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from slidewise.swag import Daba, DabaLite, TwoStacks, TwoStacksLite
+from slidewise.swag.structures.pointers import Pointers, cases
 from slidewise.swag.structures.queues import walk
-from slidewise.swag.structures.sublists import Pointers, cases
 from slidewise.trace.views.traced_operator import TracedOperator
 from slidewise.trace.views.view import AlgorithmView, Structure, cell, extra_partial, partial, queue
 
