@@ -1,1 +1,1 @@
-"""Order statistics over windows: ranks, radix sort, and trees of values."""
+"""Order of rows and values: grouping by key, radix sort, ranks, quantiles, and trees of values."""
