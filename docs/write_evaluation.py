@@ -141,17 +141,17 @@ def pictures(prefix: str, names: Iterable[str]) -> str:
 
 def others(results: Results, names: Iterable[str]) -> str:
     """What was run beside the paper's algorithms; nothing for a run without --others."""
-    beside = results.settings.beside
-    if not beside:
+    compared = results.settings.compared
+    if not compared:
         return ""
     return OTHERS.format(
         note=report.OTHERS_NOTE,
         applied=table(report.applicability_head(results), applicability_rows(results.settings)),
         figures=pictures("others", names),
-        latency=table(report.LATENCY_HEAD, report.latency_rows(results, "latency", beside)),
-        throughput=table(*report.speeds(results, "throughput", beside)),
-        drain=table(*report.speeds(results, "fill and drain", beside)),
-        events=table(report.LATENCY_HEAD, report.latency_rows(results, "events latency", beside)),
+        latency=table(report.LATENCY_HEAD, report.latency_rows(results, "latency", compared)),
+        throughput=table(*report.speeds(results, "throughput", compared)),
+        drain=table(*report.speeds(results, "fill and drain", compared)),
+        events=table(report.LATENCY_HEAD, report.latency_rows(results, "events latency", compared)),
     )
 
 

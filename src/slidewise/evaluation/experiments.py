@@ -81,7 +81,7 @@ class Experiments:
 
     def _names(self, operator: str, n: int = 1) -> tuple[str, ...]:
         """The algorithms that are run for an operator and a window of n rows."""
-        names = self.settings.beside if operator == "max" else self.settings.everyone
+        names = self.settings.compared if operator == "max" else self.settings.all_algorithms
         return tuple(name for name in names if applies(name, operator, n))
 
     def _turns(self, operator: str, n: int) -> Iterator[tuple[int, str]]:
@@ -227,7 +227,7 @@ class Experiments:
         values = timed_runs.values_of("sum", s.seed)
         rows: ResultRows = []
         runs = [("static", s.count_n, 4 * s.count_n), ("fill and drain", s.count_n, 4 * s.count_n)]
-        for algorithm in s.everyone:
+        for algorithm in s.all_algorithms:
             large = s.growth[1] if algorithm in s.algorithms else s.latency_n  # no claim is about the others
             for workload, n, rounds in (*runs, ("static", s.growth[0], 4 * s.growth[0]), ("static", large, 0)):
                 if algorithm == "Recalc" and n > s.count_n:

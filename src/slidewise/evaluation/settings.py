@@ -41,12 +41,12 @@ class ExperimentSettings:
     noise_rounds: int = 20_000_000
 
     @property
-    def everyone(self) -> tuple[str, ...]:
+    def all_algorithms(self) -> tuple[str, ...]:
         """The paper's algorithms and the others."""
         return (*self.algorithms, *self.others)
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """The others, and what they are compared with."""
         return (*(name for name in REFERENCES if name in self.algorithms), *self.others) if self.others else ()
 

@@ -37,7 +37,7 @@ def draw_all(results: Results, folder: Path) -> list[str]:
     """Write the figures that there are results for; their names without suffix."""
     folder.mkdir(parents=True, exist_ok=True)
     settings = results.settings
-    return _draw(results, folder, settings.algorithms, "") + _draw(results, folder, settings.beside, "others_")
+    return _draw(results, folder, settings.algorithms, "") + _draw(results, folder, settings.compared, "others_")
 
 
 def _draw(results: Results, folder: Path, algorithms: tuple[str, ...], prefix: str) -> list[str]:
@@ -155,8 +155,8 @@ def _violins(
                 axis.plot(
                     at, ns, mark, color="white", ms=4, mec=colour, mew=1, label=f"{percent:g} %" if not at else None
                 )
-            again = "longest in all repetitions" if not at else None
-            axis.plot(at, latency.again, "D", color="none", ms=7, mec=colour, mew=1.3, label=again)
+            label = "longest in all repetitions" if not at else None
+            axis.plot(at, latency.longest_in_all, "D", color="none", ms=7, mec=colour, mew=1.3, label=label)
         axis.set_yscale("log")
         axis.set_xticks(range(len(latencies)), list(latencies), rotation=25, ha="right", fontsize=8)
         axis.set_title(title, loc="left", fontsize=11, color=GREY)

@@ -65,7 +65,7 @@ def page(folder: Path, results: Results, claims: Sequence[Claim], figures: Seque
         parts += ["<h2>Other algorithms</h2>", f"<p>{escape(OTHERS_NOTE)}</p>"]
         parts.append(_table(applicability_head(results), applicability_rows(results.settings)))
         for prefix, heading in HEADINGS.items():
-            shown = _section(folder, results, figures, prefix, results.settings.beside, "others_")
+            shown = _section(folder, results, figures, prefix, results.settings.compared, "others_")
             parts += [f"<h3>{heading}</h3>", *shown]
     parts += ["<h2>Counts, which no machine changes</h2>", _table(COUNT_HEAD, count_rows(results))]
     parts += ["<h2>How it was measured</h2>", *(f"<p>{escape(text)}</p>" for text in notes(results))]
@@ -133,7 +133,7 @@ def latency_rows(results: Results, workload: str, algorithms: Sequence[str]) -> 
     rows: list[tuple[str, ...]] = []
     for operator, name in _in_order(results, algorithms, latencies):
         latency = latencies[operator, name]
-        times = (latency.least, *latency.percentiles, latency.most, latency.again)
+        times = (latency.least, *latency.percentiles, latency.most, latency.longest_in_all)
         rows.append((operator, name, *(time_text(ns) for ns in times)))
     return rows
 

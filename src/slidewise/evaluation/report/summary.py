@@ -43,7 +43,7 @@ class Latency:
     least: float
     percentiles: tuple[float, ...]
     most: float
-    again: float  # the most of the rounds' least over all repetitions: what the algorithm does, not the machine
+    longest_in_all: float  # the most of the rounds' least over all repetitions: the algorithm's, not the machine's
     slow: float  # share of the rounds that took over a microsecond longer than the same round in another repetition
 
 
@@ -80,12 +80,12 @@ class Results:
         return speeds
 
     def histogram(
-        self, workload: str, operator: str, n: int, algorithm: str, again: bool = False
+        self, workload: str, operator: str, n: int, algorithm: str, best: bool = False
     ) -> tuple[Array, Array]:
         """Nanoseconds and how many rounds took that long: in all repetitions, or the least of each round."""
         rows: ResultRows = []
         for (kind, of, size, name, repetition), histogram in self._ticks.items():
-            if (kind, of, size, name) == (workload, operator, n, algorithm) and (repetition == BEST) == again:
+            if (kind, of, size, name) == (workload, operator, n, algorithm) and (repetition == BEST) == best:
                 rows += histogram
         ns = np.array([row["ns"] for row in rows])
         order = np.argsort(ns)
@@ -101,7 +101,7 @@ class Results:
 
     def _latency(self, workload: str, operator: str, algorithm: str, n: int) -> Latency:
         ns, rounds = self.histogram(workload, operator, n, algorithm)
-        best, of_best = self.histogram(workload, operator, n, algorithm, again=True)
+        best, of_best = self.histogram(workload, operator, n, algorithm, best=True)
         total = int(rounds.sum())
         repetitions = max(round(total / int(of_best.sum())), 1)
         # Rounds that are slow in all repetitions are the algorithm's; what is above their number is the machine's.
