@@ -15,6 +15,7 @@ from slidewise.errors import (
     WindowError,
     did_you_mean,
 )
+from slidewise.operators import BY_NAME as _BY_NAME
 from slidewise.operators import (
     Operator,
     argmax,
@@ -156,5 +157,8 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
+    """A built-in operator that has no line above, or an error with the name that may have been meant."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
     hint = f"; did you mean {_ELSEWHERE[name]!r}?" if name in _ELSEWHERE else did_you_mean(name, __all__)
     raise AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")

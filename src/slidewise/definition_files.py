@@ -14,14 +14,13 @@ from typing import Any
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.import_paths import Imports, OperatorPath, check_import, import_path, modules_of, operator_at, path_of
-from slidewise.operators import CATALOGUE
+from slidewise.operators import BY_NAME
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.windows import Duration
 
 Find = Callable[[OperatorPath], Operator]
 
-_BUILT_IN = {op.name: op for op in CATALOGUE}
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
 _COLUMN = ("operator", "parameters", "of", "where", "over", "rows", "closed", "at_least", "grain")
 
@@ -187,12 +186,12 @@ def _operator(name: object, parameters: Mapping[str, Any], find: Find) -> Operat
     if not isinstance(name, str):
         raise SlidewiseError(f"an operator is written as text, such as 'max' or 'package.module:name', not {name!r}")
     if ":" not in name:
-        if name not in _BUILT_IN:
+        if name not in BY_NAME:
             raise SlidewiseError(
                 f"there is no operator {name!r}; a user's own is written 'package.module:name'"
-                + did_you_mean(name, _BUILT_IN)
+                + did_you_mean(name, BY_NAME)
             )
-        op = _BUILT_IN[name]
+        op = BY_NAME[name]
         if "self" in parameters:
             raise SlidewiseError(f"{name} has no parameter 'self'")
         return op(**parameters) if parameters else op

@@ -1,5 +1,6 @@
 """WHAT is computed: the operators, their laws, and how to make one of your own."""
 
+from slidewise.operators import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.classifiers import naive_bayes
 from slidewise.operators.contents import collect, count_distinct
@@ -25,7 +26,11 @@ from slidewise.operators.sketches import bloom, countmin, hyperloglog
 from slidewise.operators.sums import count, geomean, mean, product
 from slidewise.operators.sums import sum_ as sum
 
-CATALOGUE: tuple[Operator, ...] = (
+# The modules that define the built-in operators: each of their operators is in the catalogue.
+FAMILIES = (sums, moments, extremes, logic, contents, sketches, classifiers, quantiles)
+
+# The order of the operators in tables; others follow in the order of their modules.
+_ORDER = (
     sum,
     count,
     mean,
@@ -58,7 +63,15 @@ CATALOGUE: tuple[Operator, ...] = (
     collect,
 )
 
+CATALOGUE: tuple[Operator, ...] = tuple(
+    dict.fromkeys(
+        (*_ORDER, *(op for family in FAMILIES for op in vars(family).values() if isinstance(op, Operator))),
+    )
+)
+BY_NAME: dict[str, Operator] = {op.name: op for op in CATALOGUE}
+
 __all__ = [
+    "BY_NAME",
     "CATALOGUE",
     "Aggregate",
     "Operator",

@@ -182,9 +182,9 @@ class Operator:
 
 
 def _named(name: str, parameters: tuple[tuple[str, Any], ...]) -> Operator:
-    from slidewise.operators import CATALOGUE
+    from slidewise.operators import BY_NAME
 
-    op = next(op for op in CATALOGUE if op.name == name)
+    op = BY_NAME[name]
     return op.make(**dict(parameters)) if op.make is not None else op
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slidewise.operators import CATALOGUE
+from slidewise.operators import BY_NAME
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import State, Value
 
@@ -13,7 +13,7 @@ LONGEST = 9  # characters of a cell
 # Letters in a row, oldest first: partials show which rows they cover, as in the paper's second column of figures.
 concat = Operator(name="concat", identity="", combine=lambda a, b: a + b, output="text", state="text")
 
-OPERATORS: dict[str, Operator] = {op.name: op for op in (*CATALOGUE, concat)}
+OPERATORS: dict[str, Operator] = BY_NAME | {concat.name: concat}
 
 
 def notation(operator: Operator) -> Callable[[State], str]:

@@ -23,6 +23,7 @@ from numba.core.extending import _Intrinsic
 from numba.core.types import Type as NumbaType
 
 from slidewise.arrays import Array
+from slidewise.kernels.compiler.input_checks import COMPILED_CHECKS
 
 _LIBRARIES = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "random", "scipy"})
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range)
@@ -205,7 +206,7 @@ class _Walk:
         if library is not None:
             return library
         if isinstance(value, types.FunctionType):
-            return self.function(value, inside)
+            return self.function(COMPILED_CHECKS.get(value, value), inside)
         if isinstance(value, Dispatcher):
             return self.jitted(value, inside)
         if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
