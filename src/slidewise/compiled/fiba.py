@@ -194,7 +194,7 @@ class CompiledFiba(Compiled):
         first = levels(self.min_arity)
         nodes = max(rows, SMALLEST) // (self.min_arity - 1) + 4
         height = int(self._arrays[0][0, HEIGHT])
-        saved = 0 if self.operator.builtin else (height + 4) * (4 * self.min_arity + 12)
+        saved = 0 if self.operator.traits.form is not None else (height + 4) * (4 * self.min_arity + 12)
         if nodes <= self._nodes and first + self._nodes + saved <= len(self._arrays[0]):
             return
         nodes = max(nodes, 2 * self._nodes) if nodes > self._nodes else self._nodes
@@ -211,7 +211,7 @@ class CompiledFiba(Compiled):
 
     def _step(self, function: str, arguments: Iterable[Any] = ()) -> None:
         """Take one step; where an operator of one's own raises, the window is as it was."""
-        if self.operator.builtin:
+        if self.operator.traits.form is not None:
             self._run(function, arguments)
             return
         self._run("step", [SETTLE, 0, 0])

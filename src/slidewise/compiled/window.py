@@ -171,7 +171,7 @@ class Compiled:
             return self._program.functions[function](*self._typed_state(), *self._arrays, *arguments)
         except Exception as error:
             name = self.operator.name
-            if self.operator.builtin and isinstance(error, OverflowError):
+            if self.operator.traits.form is not None and isinstance(error, OverflowError):
                 raise SumOverflowError(f"{name}: {error}; use floats or larger units instead") from None
             raise OperatorFailedError(f"operator {name!r} raised {error!r} while it ran compiled") from error
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from slidewise.kernels.compiler.jit import jit
 from slidewise.kernels.sums import double_double as dd
+from slidewise.operators.types import State, Value
 
 
 class Forms(NamedTuple):
@@ -19,65 +20,65 @@ class Forms(NamedTuple):
 
     lift: Any
     combine: Any
-    lower: Any
+    lower: Callable[..., State]
 
 
 @jit
-def itself(x: Any) -> Any:
+def itself(x: Value) -> State:
     return x
 
 
 @jit
-def larger_float(a: Any, b: Any) -> Any:
+def larger_float(a: State, b: State) -> State:
     return a if a >= b or a != a else b
 
 
 @jit
-def larger(a: Any, b: Any) -> Any:
+def larger(a: State, b: State) -> State:
     return b if b > a else a
 
 
 @jit
-def smaller_float(a: Any, b: Any) -> Any:
+def smaller_float(a: State, b: State) -> State:
     return a if a <= b or b != b else b
 
 
 @jit
-def smaller(a: Any, b: Any) -> Any:
+def smaller(a: State, b: State) -> State:
     return b if b < a else a
 
 
 @jit
-def greater_float(a: Any, b: Any) -> Any:
+def greater_float(a: State, b: State) -> State:
     return a > b or (a != a and b == b)
 
 
 @jit
-def greater(a: Any, b: Any) -> Any:
+def greater(a: State, b: State) -> State:
     return a > b
 
 
 @jit
-def less_float(a: Any, b: Any) -> Any:
+def less_float(a: State, b: State) -> State:
     return a < b or (a == a and b != b)
 
 
 @jit
-def less(a: Any, b: Any) -> Any:
+def less(a: State, b: State) -> State:
     return a < b
 
 
-def _argument(wins: Any) -> Forms:
+def _argument(wins: Callable[..., State]) -> Forms:
     @jit
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: State, b: State) -> State:
         return b if wins(b[0], a[0]) else a
 
     return Forms(jit(lambda x, y: (y, x)), combine, jit(lambda s: s[1]))
 
 
-def _counted(wins: Any) -> Forms:
+def _counted(wins: Callable[..., State]) -> Forms:
     @jit
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: State, b: State) -> State:
         if wins(a[0], b[0]):
             return a
         if wins(b[0], a[0]):
@@ -88,30 +89,30 @@ def _counted(wins: Any) -> Forms:
 
 
 @jit
-def _first(a: Any, b: Any) -> Any:
+def _first(a: State, b: State) -> State:
     return a
 
 
 @jit
-def _last(a: Any, b: Any) -> Any:
+def _last(a: State, b: State) -> State:
     return b
 
 
-def _ends(least: Any, most: Any, lower: Any) -> Forms:
+def _ends(least: Callable[..., State], most: Callable[..., State], lower: Callable[..., State]) -> Forms:
     @jit
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: State, b: State) -> State:
         return least(a[0], b[0]), most(a[1], b[1])
 
     return Forms(jit(lambda x: (x, x)), combine, lower)
 
 
 @jit
-def _range(s: Any) -> Any:
+def _range(s: State) -> State:
     return s[1] - s[0]
 
 
 @jit
-def _int_range(s: Any) -> Any:
+def _int_range(s: State) -> State:
     width = s[1] - s[0]
     if width < 0:
         raise OverflowError("the range of the values does not fit into a 64-bit integer")
@@ -119,12 +120,12 @@ def _int_range(s: Any) -> Any:
 
 
 @jit
-def _relative_variation(s: Any) -> Any:
+def _relative_variation(s: State) -> State:
     return None if s[1] == 0 else (s[1] - s[0]) / s[1]
 
 
 @jit
-def _int_relative_variation(s: Any) -> Any:
+def _int_relative_variation(s: State) -> State:
     """The quotient of two integers that floats may not hold, by double-doubles."""
     if s[1] == 0:
         return None
@@ -134,26 +135,26 @@ def _int_relative_variation(s: Any) -> Any:
     return q + dd.add(width, dd.negate(dd.multiply(most, (q, 0.0))))[0] / most[0]
 
 
-def _m4(least: Any, most: Any) -> Forms:
+def _m4(least: Callable[..., State], most: Callable[..., State]) -> Forms:
     @jit
-    def combine(a: Any, b: Any) -> Any:
+    def combine(a: State, b: State) -> State:
         return a[0], least(a[1], b[1]), most(a[2], b[2]), b[3]
 
     return Forms(jit(lambda x: (x, x, x, x)), combine, itself)
 
 
 @jit
-def _lift_int_sum(x: Any) -> Any:
+def _lift_int_sum(x: Value) -> State:
     return x >> 32, x & 0xFFFFFFFF
 
 
 @jit
-def _add_int_sums(a: Any, b: Any) -> Any:
+def _add_int_sums(a: State, b: State) -> State:
     return a[0] + b[0], a[1] + b[1]
 
 
 @jit
-def _lower_int_sum(s: Any) -> Any:
+def _lower_int_sum(s: State) -> State:
     high = s[0] + (s[1] >> 32)
     if high < -(1 << 31) or high >= (1 << 31):
         raise OverflowError("a window's sum does not fit into a 64-bit integer")
@@ -161,50 +162,50 @@ def _lower_int_sum(s: Any) -> Any:
 
 
 @jit
-def _lift_float(x: Any) -> Any:
+def _lift_float(x: Value) -> State:
     return float(x), 0.0
 
 
 @jit
-def _high(s: Any) -> Any:
+def _high(s: State) -> State:
     return s[0] + 0.0
 
 
 @jit
-def _lift_mean(x: Any) -> Any:
+def _lift_mean(x: Value) -> State:
     return float(x), 0.0, 1
 
 
 @jit
-def _lift_int_mean(x: Any) -> Any:
+def _lift_int_mean(x: Value) -> State:
     s = dd.from_int(x)
     return s[0], s[1], 1
 
 
 @jit
-def _add_means(a: Any, b: Any) -> Any:
+def _add_means(a: State, b: State) -> State:
     s = dd.add((a[0], a[1]), (b[0], b[1]))
     return s[0], s[1], a[2] + b[2]
 
 
 @jit
-def _lower_mean(s: Any) -> Any:
+def _lower_mean(s: State) -> State:
     return dd.quotient((s[0], s[1]), float(s[2])) + 0.0
 
 
 @jit
-def _lift_geomean(x: Any) -> Any:
+def _lift_geomean(x: Value) -> State:
     x = float(x)
     return math.log(x) if x > 0 else -math.inf if x == 0 else math.nan, 0.0, 1
 
 
 @jit
-def _lower_geomean(s: Any) -> Any:
+def _lower_geomean(s: State) -> State:
     return math.exp(dd.divide((s[0], s[1]), float(s[2]))[0])
 
 
 @jit
-def _scaled(hi: Any, lo: Any, exponent: Any) -> Any:
+def _scaled(hi: float, lo: float, exponent: int) -> State:
     if hi == 0 or not math.isfinite(hi):
         return hi, 0.0, 0
     hi, shift = math.frexp(hi)
@@ -212,35 +213,35 @@ def _scaled(hi: Any, lo: Any, exponent: Any) -> Any:
 
 
 @jit
-def _lift_product(x: Any) -> Any:
+def _lift_product(x: Value) -> State:
     return _scaled(float(x), 0.0, 0)
 
 
 @jit
-def _lift_int_product(x: Any) -> Any:
+def _lift_int_product(x: Value) -> State:
     s = dd.from_int(x)
     return _scaled(s[0], s[1], 0)
 
 
 @jit
-def _multiply(a: Any, b: Any) -> Any:
+def _multiply(a: State, b: State) -> State:
     p = dd.multiply((a[0], a[1]), (b[0], b[1]))
     return _scaled(p[0], p[1], a[2] + b[2])
 
 
 @jit
-def _lower_product(s: Any) -> Any:
+def _lower_product(s: State) -> State:
     exponent = min(max(s[2], -3000), 3000)
     return math.ldexp(s[0], exponent)
 
 
 @jit
-def _and(a: Any, b: Any) -> Any:
+def _and(a: State, b: State) -> State:
     return a and b
 
 
 @jit
-def _or(a: Any, b: Any) -> Any:
+def _or(a: State, b: State) -> State:
     return a or b
 
 

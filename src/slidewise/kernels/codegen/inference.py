@@ -1,4 +1,4 @@
-"""What type of state and answer a user's operator has, found by compiling its functions."""
+"""Type inference: the types of the state and the answer of an operator made of plain functions, by compiling them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
 from slidewise.operators.layout import Layout
@@ -14,13 +15,13 @@ from slidewise.operators.layout import Layout
 class Inferred(NamedTuple):
     """An operator's compiled functions, with states of one type throughout, and how to store them."""
 
-    lift: Any
-    combine: Any
-    lower: Any
+    lift: Dispatcher
+    combine: Dispatcher
+    lower: Dispatcher
     layout: Layout
 
 
-def infer(lift: Any, combine: Any, lower: Any, dtypes: tuple[str, ...]) -> Inferred:
+def infer(lift: Dispatcher, combine: Dispatcher, lower: Dispatcher, dtypes: tuple[str, ...]) -> Inferred:
     """Compile the functions for inputs of these types; raises Numba's error where that cannot be done."""
     arguments = tuple(numba.typeof(_ONE[dtype]) for dtype in dtypes)
     lift = _exact(lift, len(dtypes))
@@ -52,7 +53,7 @@ def infer(lift: Any, combine: Any, lower: Any, dtypes: tuple[str, ...]) -> Infer
 _ONE: dict[str, Any] = {"float64": 1.0, "int64": 1, "bool": True}
 
 
-def _exact(function: Any, count: int) -> Any:
+def _exact(function: Dispatcher, count: int) -> Any:
     """The function with so many arguments and no defaults."""
     names = ", ".join(f"x{i}" for i in range(count))
     namespace = {"function": function}
@@ -60,12 +61,12 @@ def _exact(function: Any, count: int) -> Any:
     return numba.njit(nogil=True)(namespace["exact"])
 
 
-def _returned(function: Any, arguments: tuple[Any, ...]) -> Any:
+def _returned(function: Dispatcher, arguments: tuple[types.Type, ...]) -> Any:
     function.compile(arguments)
     return function.overloads[arguments].signature.return_type
 
 
-def _unified(a: Any, b: Any) -> Any:
+def _unified(a: types.Type, b: types.Type) -> Any:
     """The type that holds values of both: (1, 0.5) and (0.5, 1) make a pair of floats."""
     if a == b:
         return a
@@ -79,7 +80,7 @@ def _unified(a: Any, b: Any) -> Any:
 _KINDS = (types.Integer, types.Float, types.Boolean)
 
 
-def _fields(kind: Any, what: str) -> tuple[list[Any], bool]:
+def _fields(kind: types.Type, what: str) -> tuple[list[types.Type], bool]:
     """The types of a state's or an answer's fields, and whether it is one bare value."""
     parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
     for part in parts:
@@ -88,18 +89,18 @@ def _fields(kind: Any, what: str) -> tuple[list[Any], bool]:
     return [types.unliteral(part) for part in parts], not isinstance(kind, types.BaseTuple)
 
 
-def _widened(kind: Any) -> Any:
+def _widened(kind: types.Type) -> Any:
     """The type of a column of such answers: those that fit into int64 or float64 are that."""
     if kind == types.uint64 or isinstance(kind, types.Boolean):
         return kind
     return types.int64 if isinstance(kind, types.Integer) else types.float64
 
 
-def _names(fields: list[Any]) -> tuple[str, ...]:
+def _names(fields: list[types.Type]) -> tuple[str, ...]:
     return tuple("bool" if field == types.boolean else str(field) for field in fields)
 
 
-def _cast(function: Any, fields: list[Any], scalar: bool) -> Any:
+def _cast(function: Dispatcher, fields: list[types.Type], scalar: bool) -> Any:
     """The function with its result cast to the state's type, which costs nothing where it has it already."""
     namespace: dict[str, Any] = {"function": function}
     casts = []

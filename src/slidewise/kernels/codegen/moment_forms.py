@@ -3,52 +3,56 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from slidewise.kernels.compiler.jit import jit
 from slidewise.kernels.sums import double_double as dd
+from slidewise.operators.types import State, Value
 
 if TYPE_CHECKING:
     from slidewise.kernels.codegen.forms import Forms
 
+Pair = tuple[float, float]  # a double-double
+
 
 @jit
-def _float(x: Any) -> Any:
+def _float(x: Value) -> State:
     return float(x), 0.0
 
 
-def _exact(kind: str) -> Any:
+def _exact(kind: str) -> State:
     return _float if kind == "f" else dd.from_int
 
 
 @jit
-def _times(n: Any, a: Any) -> Any:
+def _times(n: int, a: Pair) -> State:
     return dd.multiply((float(n), 0.0), a)
 
 
 @jit
-def _shifted(n: Any, d: Any, e: Any, sx: Any, sy: Any, sxy: Any) -> Any:
+def _shifted(n: int, d: Pair, e: Pair, sx: Pair, sy: Pair, sxy: Pair) -> State:
     return dd.add(dd.add(sxy, dd.add(dd.multiply(d, sy), dd.multiply(e, sx))), _times(n, dd.multiply(d, e)))
 
 
 @jit
-def _central(n: Any, sx: Any, sy: Any, sxy: Any) -> Any:
+def _central(n: int, sx: Pair, sy: Pair, sxy: Pair) -> State:
     if math.isinf(sxy[0]):
         return sxy
     return dd.add(sxy, dd.negate(dd.divide(dd.multiply(sx, sy), float(n))))
 
 
 @jit
-def _variance(n: Any, s: Any, ss: Any) -> Any:
+def _variance(n: int, s: Pair, ss: Pair) -> State:
     value = dd.divide(_central(n, s, s, ss), float(n - 1))[0]
     return 0.0 if value < 0 else value
 
 
-def _lift(kind: str) -> Any:
+def _lift(kind: str) -> State:
     exact = _exact(kind)
 
     @jit
-    def lift(x: Any) -> Any:
+    def lift(x: Value) -> State:
         first = exact(x)
         zero = 0.0 if math.isfinite(first[0]) else math.nan
         return 1, first[0], first[1], zero, 0.0, zero, 0.0
@@ -57,7 +61,7 @@ def _lift(kind: str) -> Any:
 
 
 @jit
-def _join(a: Any, b: Any) -> Any:
+def _join(a: State, b: State) -> State:
     d = dd.add((b[1], b[2]), dd.negate((a[1], a[2])))
     s = dd.add((a[3], a[4]), dd.add((b[3], b[4]), _times(b[0], d)))
     ss = dd.add((a[5], a[6]), _shifted(b[0], d, d, (b[3], b[4]), (b[3], b[4]), (b[5], b[6])))
@@ -65,20 +69,20 @@ def _join(a: Any, b: Any) -> Any:
 
 
 @jit
-def _lower_variance(m: Any) -> Any:
+def _lower_variance(m: State) -> State:
     return _variance(m[0], (m[3], m[4]), (m[5], m[6])) if m[0] > 1 else None
 
 
 @jit
-def _lower_stddev(m: Any) -> Any:
+def _lower_stddev(m: State) -> State:
     return math.sqrt(_variance(m[0], (m[3], m[4]), (m[5], m[6]))) if m[0] > 1 else None
 
 
-def _lift_joint(kinds: tuple[str, ...]) -> Any:
+def _lift_joint(kinds: tuple[str, ...]) -> State:
     exact_x, exact_y = _exact(kinds[0]), _exact(kinds[1])
 
     @jit
-    def lift(x: Any, y: Any) -> Any:
+    def lift(x: Value, y: Value) -> State:
         p, q = exact_x(x), exact_y(y)
         o = 0.0 if math.isfinite(p[0]) and math.isfinite(q[0]) else math.nan
         return 1, p[0], p[1], q[0], q[1], o, 0.0, o, 0.0, o, 0.0, o, 0.0, o, 0.0
@@ -87,7 +91,7 @@ def _lift_joint(kinds: tuple[str, ...]) -> Any:
 
 
 @jit
-def _join_joint(a: Any, b: Any) -> Any:
+def _join_joint(a: State, b: State) -> State:
     n = b[0]
     d = dd.add((b[1], b[2]), dd.negate((a[1], a[2])))
     e = dd.add((b[3], b[4]), dd.negate((a[3], a[4])))
@@ -102,14 +106,14 @@ def _join_joint(a: Any, b: Any) -> Any:
 
 
 @jit
-def _lower_covariance(m: Any) -> Any:
+def _lower_covariance(m: State) -> State:
     if m[0] < 2:
         return None
     return dd.divide(_central(m[0], (m[5], m[6]), (m[7], m[8]), (m[13], m[14])), float(m[0] - 1))[0]
 
 
 @jit
-def _lower_correlation(m: Any) -> Any:
+def _lower_correlation(m: State) -> State:
     if m[0] < 2:
         return None
     x, y = (m[5], m[6]), (m[7], m[8])
@@ -137,7 +141,7 @@ def correlation(kinds: tuple[str, ...]) -> Forms:
     return _forms(_lift_joint(kinds), _join_joint, _lower_correlation)
 
 
-def _forms(lift: Any, combine: Any, lower: Any) -> Forms:
+def _forms(lift: Callable[..., State], combine: Callable[..., State], lower: Callable[..., State]) -> Forms:
     from slidewise.kernels.codegen.forms import Forms
 
     return Forms(lift, combine, lower)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.operator import Operator
@@ -13,7 +12,7 @@ from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.order_statistics import OrderStatistics
 
 
-def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answers:
+def interpreted(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
     """The answers over windows [starts, ends) that never move back, row by row: by order statistics or DABA Lite."""
     try:
         return as_answers(_answers(op, inputs, starts, ends))
@@ -25,7 +24,7 @@ def interpreted(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Answ
         raise OperatorFailedError(f"operator {op.name!r} raised {error!r} on these rows") from error
 
 
-def _answers(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Any:
+def _answers(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Array:
     rows = list(zip(*(x.tolist() for x in inputs), strict=True))
     window = DabaLite(op) if op.traits.quantile is None else OrderStatistics(op)
     start = end = 0
@@ -47,7 +46,7 @@ def _answers(op: Operator, inputs: list[Any], starts: Any, ends: Any) -> Any:
     return answers
 
 
-def as_answers(answers: Any) -> Answers:
+def as_answers(answers: Array) -> Answers:
     """An array of objects as answers: numbers and bools as arrays of their type, anything else as objects."""
     valid = np.array([value is not None for value in answers], np.bool_)
     kinds = {type(value) for value, ok in zip(answers, valid, strict=True) if ok}

@@ -174,9 +174,9 @@ class Partials:
 
     def _passes(self) -> Passes:
         assert self.dtypes is not None
-        found = _passes_of(self.op, self.dtypes)
-        assert found is not None
-        return found
+        compiled = _passes_of(self.op, self.dtypes)
+        assert compiled is not None
+        return compiled
 
     def _run(self, name: str, *arguments: Any) -> None:
         run_pass(self.op, self._passes().run[name], arguments)
@@ -220,19 +220,19 @@ def partials(op: Operator, inputs: Sequence[Array], valid: Array | None, offsets
         states = np.empty(m, object)
         lifted = _lifted(op, zip(*(x[full].tolist() for x in inputs), strict=True))
         states[full] = _objects(lifted)
-        found = Partials(op, [states], ones, None)
-        return found if offsets is None else found.folded(offsets)
-    kept = [x[full] for x in inputs]
-    runs, filled = len(kept[0]), np.zeros(0, np.int64)
+        by_row = Partials(op, [states], ones, None)
+        return by_row if offsets is None else by_row.folded(offsets)
+    rows = [x[full] for x in inputs]
+    runs, filled = len(rows[0]), np.zeros(0, np.int64)
     if offsets is not None:
         _, filled = _skipping(ones, offsets, counts)
         runs = len(filled) - 1
     fields = [np.empty(runs, dtype) for dtype in compiled.layout.fields]
     if runs:
         if offsets is None:
-            run_pass(op, compiled.run["lift_pass"], [*kept, *fields])
+            run_pass(op, compiled.run["lift_pass"], [*rows, *fields])
         else:
-            run_pass(op, compiled.run["fold_rows_pass"], [*kept, filled, *fields])
+            run_pass(op, compiled.run["fold_rows_pass"], [*rows, filled, *fields])
     return Partials(op, [_spread(field, counts) for field in fields], counts, dtypes)
 
 
@@ -256,12 +256,12 @@ def _skipping(counts: Array, offsets: Array, runs: Array) -> tuple[Array, Array]
     return full, np.append(before[offsets[:-1]][runs > 0], before[offsets[-1]])
 
 
-def _spread(found: Array, counts: Array) -> Array:
-    """What was found for those that hold rows, each at its place."""
-    if len(found) == len(counts):
-        return found
-    out = np.zeros(len(counts), found.dtype) if found.dtype != object else np.empty(len(counts), object)
-    out[counts > 0] = found
+def _spread(field: Array, counts: Array) -> Array:
+    """A field of the partials that hold rows, each at its place among all."""
+    if len(field) == len(counts):
+        return field
+    out = np.zeros(len(counts), field.dtype) if field.dtype != object else np.empty(len(counts), object)
+    out[counts > 0] = field
     return out
 
 
@@ -277,7 +277,7 @@ def _lifted(op: Operator, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
 
 @contextmanager
 def _named_errors(op: Operator) -> Iterator[None]:
-    """What an operator raises is said in its name."""
+    """Errors of an operator's functions as errors that name the operator."""
     try:
         yield
     except SlidewiseError:

@@ -1,11 +1,11 @@
-"""Running aggregates over many keys, going on from states that are there already: one compiled pass.
+"""Running aggregates over many keys, going on from the states of earlier rows: one compiled pass.
 
 A state goes in and out as the interpreted operator knows it. Between the two its numbers lie flat, one array per field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.codegen.templates import passes, run_pass
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import State
 
 _PASS = """
 def running_pass({x}, offsets, started, {S}, {O}):
@@ -36,7 +37,9 @@ def running_pass({x}, offsets, started, {S}, {O}):
 """
 
 
-def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]) -> tuple[Answers, list[Any]] | None:
+def running(
+    op: Operator, inputs: list[Array], offsets: Array, states: list[State]
+) -> tuple[Answers, list[State]] | None:
     """The answers of everything so far at every row, and each key's state after its last row.
 
     Key k has the rows from offsets[k] up to offsets[k + 1], all of which count, and comes with states[k], None where it
@@ -58,7 +61,7 @@ def running(op: Operator, inputs: list[Array], offsets: Array, states: list[Any]
     return answers, _gathered(op, inputs, offsets, states, fields)
 
 
-def spread(op: Operator, layout: Layout, states: list[Any]) -> list[Array] | None:
+def spread(op: Operator, layout: Layout, states: list[State]) -> list[Array] | None:
     """The states' numbers as one array per field; None where one is of another type than the field."""
     fields = [np.zeros(len(states), dtype) for dtype in layout.fields]
     split = flat if layout.fields[0] != "int64" else _SPLIT.get(op.traits.form, flat)
@@ -92,21 +95,21 @@ def _fits(number: Any, dtype: str) -> bool:
 
 
 def _gathered(
-    op: Operator, inputs: list[Array], offsets: Array, states: list[Any], fields: Sequence[Array]
-) -> list[Any]:
+    op: Operator, inputs: list[Array], offsets: Array, states: list[State], fields: Sequence[Array]
+) -> list[State]:
     """The states again as the interpreted operator knows them."""
-    found = list(states)
+    later = list(states)
     new = np.flatnonzero(np.diff(offsets))
     if len(new):
         a = offsets[new[0]]
         like = next((state for state in states if state is not None), None)
         like = op.lift(*(x[a].item() for x in inputs)) if like is None else like
         for k, state in zip(new.tolist(), gathered(op, like, [field[new] for field in fields]), strict=True):
-            found[k] = state
-    return found
+            later[k] = state
+    return later
 
 
-def gathered(op: Operator, like: Any, fields: Sequence[Array]) -> list[Any]:
+def gathered(op: Operator, like: State, fields: Sequence[Array]) -> list[State]:
     """States as the interpreted operator knows them, of the same shape as `like`, from one array per field."""
     rows = zip(*(field.tolist() for field in fields), strict=True)
     join = _JOINED.get(op.traits.form) if isinstance(like, int) else None
@@ -115,7 +118,7 @@ def gathered(op: Operator, like: Any, fields: Sequence[Array]) -> list[Any]:
     return [shaped(like, iter(numbers)) for numbers in rows]
 
 
-def _split_integer(state: Any) -> list[Any]:
+def _split_integer(state: State) -> list[Any]:
     return [state >> 32, state & 0xFFFFFFFF] if isinstance(state, int) else flat(state)
 
 
@@ -124,11 +127,11 @@ def _joined_integer(numbers: tuple[int, ...]) -> int:
 
 
 # By compiled form, how a state that is one integer lies in several fields.
-_SPLIT: dict[str | None, Callable[[Any], list[Any]]] = {"sum": _split_integer}
+_SPLIT: dict[str | None, Callable[[State], list[Any]]] = {"sum": _split_integer}
 _JOINED: dict[str | None, Callable[[tuple[int, ...]], int]] = {"sum": _joined_integer}
 
 
-def flat(state: Any) -> list[Any]:
+def flat(state: State) -> list[Any]:
     """A state's numbers in their order.
 
     >>> flat((1, (2.0, 3.0)))
@@ -137,7 +140,7 @@ def flat(state: Any) -> list[Any]:
     return [number for part in state for number in flat(part)] if isinstance(state, tuple) else [state]
 
 
-def shaped(like: Any, numbers: Any) -> Any:
+def shaped(like: State, numbers: Iterator[Any]) -> State:
     """Numbers in their order as a state of the same shape.
 
     >>> shaped((1, (2.0, 3.0)), iter([4, 5.0, 6.0]))

@@ -154,5 +154,5 @@ class Spanning:
 
 def spanning(op: Operator, dtypes: tuple[str, ...]) -> Spanning | SpanningObjects | None:
     """The operator's passes for inputs of these types; None where its states have no bounded size or are unknown."""
-    found = passes("spanning", _PASSES, op, dtypes)
-    return spanning_objects(op, dtypes) if found is None else Spanning(op, found)
+    compiled = passes("spanning", _PASSES, op, dtypes)
+    return spanning_objects(op, dtypes) if compiled is None else Spanning(op, compiled)

@@ -65,7 +65,7 @@ def quantile_of_rows(op: Operator, x: Array, offsets: Array, n: int) -> Answers:
 
 
 def encode(x: Array, valid: Array | None) -> tuple[Array, int]:
-    """A small number for each different value, nulls being one of them; how many there are."""
+    """A code for each different value, nulls being one of them, and the number of codes."""
     codes: Array
     if x.dtype.kind in "ib" and len(x):
         x = x.astype(np.int64, copy=False)
@@ -99,7 +99,7 @@ _NAN = object()
 def quantiles_of(ops: list[Operator], x: Array, starts: Array, ends: Array) -> list[Answers]:
     """Exact quantiles of the same numbers, which are sorted once for all of them."""
     asked = [op.traits.quantile or (0.5, "linear") for op in ops]
-    return [Answers([found], None) for found in quantiles(x, starts, ends, asked)]
+    return [Answers([values], None) for values in quantiles(x, starts, ends, asked)]
 
 
 WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
