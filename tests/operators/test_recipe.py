@@ -23,7 +23,7 @@ def steps() -> tuple[str, str]:
     """The code that the page has one append to a family's file, and to the samples."""
     page = (TESTS.parent / "CONTRIBUTING.md").read_text()
     recipe = page[page.index("## Add an operator") : page.index("## Add an algorithm")]
-    operator, samples = re.findall(r"^```python\n(.*?)^```", recipe, re.MULTILINE | re.DOTALL)
+    operator, samples = re.findall(r"^```py\n(.*?)^```", recipe, re.MULTILINE | re.DOTALL)
     return operator, samples
 
 
