@@ -99,6 +99,13 @@ class IncomingBatch:
         except OverflowError:
             raise CannotJoinError from None
 
+    def newest_before(self, row: int) -> Any:
+        """The newest time of a row's key before it, in the batch or earlier; None where there is none."""
+        code = self.codes[row]
+        times = self.times[:row][self.codes[:row] == code].tolist()
+        now = self.key_states[code].now
+        return max(times if now is None else [*times, now], default=None)
+
     def late(self) -> Array:
         """Which rows lie before an earlier one of their key."""
         late = np.zeros(self.count, np.bool_)

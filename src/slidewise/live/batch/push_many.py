@@ -87,9 +87,7 @@ def by_kernels(incoming: IncomingBatch) -> bool:
 def _late_error(live: Live, incoming: IncomingBatch, row: int) -> TimeOrderError:
     """The error that names the time in a row, and the newest of its key before it."""
     code = incoming.codes[row]
-    earlier = incoming.times[:row][incoming.codes[:row] == code].tolist()
-    now = incoming.key_states[code].now
-    newest = max(earlier if now is None else [*earlier, now])
+    newest = incoming.newest_before(row)
     shown = [live.time_reader.shown(time, incoming.kind) for time in (incoming.times.tolist()[row], newest)]
     return TimeOrderError(
         f"the time in row {row}, {shown[0]}, lies before {shown[1]}, the newest"

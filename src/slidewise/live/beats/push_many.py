@@ -14,7 +14,7 @@ from slidewise.engine.answers import as_arrays
 from slidewise.engine.beats.slices import DueBeats, as_times, sliced
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import arrange
-from slidewise.errors import InputError
+from slidewise.errors import InputError, TimeOrderError
 from slidewise.kernels.bounds.beats import beat_bounds, slice_numbers, times_of
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
@@ -42,11 +42,9 @@ def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
     incoming = IncomingBatch(live, frame)
     if incoming.count:
         column = incoming.column(str(live.definition.on))
-        live.plan.beats(
-            column.unit, incoming.times.dtype == np.float64, column.arrow
-        )  # raises where no such column holds beats
-        dates = str(column.arrow).startswith("date")
-        live.set_beats(incoming.kind, incoming.times.dtype == np.float64, dates)
+        floats = incoming.times.dtype == np.float64
+        live.plan.beats(column.unit, floats, column.arrow)  # refuses beats that no such column holds
+        live.set_beats(incoming.kind, floats, str(column.arrow).startswith("date"))
     if live.buffer is not None:
         return _push_buffered(live, filtered, incoming)
     late = incoming.late()
@@ -54,15 +52,7 @@ def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
         late |= incoming.times <= live.advanced
     dropped = int(late.sum())
     if dropped and live.late == "error":
-        at = int(late.argmax())
-        code = incoming.codes[at]
-        key_state = BeatKeyState()
-        before = incoming.times[:at][incoming.codes[:at] == code].tolist()
-        nows = [*before, *([] if incoming.key_states[code].now is None else [incoming.key_states[code].now])]
-        key_state.now = max(nows, default=None)
-        error = live.late_error(incoming.keys[code], key_state, incoming.times.tolist()[at])
-        error.add_note(f"in row {at}; no row of the batch was taken in")
-        raise error
+        raise _late_error(live, incoming, int(late.argmax()))
     if dropped:
         incoming = IncomingBatch(live, frame.take(np.flatnonzero(~late)))
     with operator_errors(None, "no row of the batch was taken in"):
@@ -71,6 +61,16 @@ def _push_beats(live: BeatLive, filtered: FilteredBatch) -> Any:
     live.events += dropped
     filtered.commit(late)
     return result
+
+
+def _late_error(live: BeatLive, incoming: IncomingBatch, row: int) -> TimeOrderError:
+    """The error that names the time in a row, and what it comes after."""
+    code = incoming.codes[row]
+    key_state = BeatKeyState()
+    key_state.now = incoming.newest_before(row)
+    error = live.late_error(incoming.keys[code], key_state, incoming.times.tolist()[row])
+    error.add_note(f"in row {row}; no row of the batch was taken in")
+    return error
 
 
 def _one_by_one(live: BeatLive, incoming: IncomingBatch) -> Any:
