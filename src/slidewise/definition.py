@@ -94,6 +94,11 @@ class Definition:
         conditions = [a.condition for a in self.columns.values() if a.condition is not None]
         return tuple(dict.fromkeys((*self.ties, *aggregated, *conditions)))
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of rows of equal time can change an answer."""
+        return any(map(order_matters, self.columns.values()))
+
     def fingerprint(self) -> str:
         """A digest of all that stored state depends on: names, windows, operators and the layout of their state.
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.engine import bounds
-from slidewise.engine import table_rows as evaluate
+from slidewise.engine import bounds, sorting
 
 PEAK = sw.Sliding(by="k", on="t", peak=sw.max("x").over(10))
 
@@ -190,7 +189,7 @@ def test_shared_work_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return counted
 
-    monkeypatch.setattr(evaluate, "arrange", counting("sort", evaluate.arrange))
+    monkeypatch.setattr(sorting, "by_key_and_time", counting("sort", sorting.by_key_and_time))
     monkeypatch.setattr(bounds, "bounds_along", counting("time", bounds.bounds_along))
     monkeypatch.setattr(bounds, "row_bounds", counting("rows", bounds.row_bounds))
     sw.Sliding(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.engine.sorting import Arranged
+from slidewise.engine.sorting import RowOrder
 from slidewise.errors import SlidewiseError, SnapshotError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
 from slidewise.kernels.bounds.rows_and_times import row_bounds, time_bounds
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FARTHEST = 2**64 - 1
 
-Sorted = Arranged | Grouped
+Sorted = RowOrder | Grouped
 
 
 def find_bounds(window: Window, times: Column | None, order: Sorted | None, count: int) -> tuple[Array, Array, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,13 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import pandas_array
 from slidewise.columns.series import Column, kind_of, read
+from slidewise.definition import Definition
 from slidewise.errors import InputError
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped
 
 
-class Arranged:
+class RowOrder:
     """Where each row of the input stands among the sorted ones, and where each key's rows begin and end."""
 
     def __init__(self, offsets: Array, places: Array | None) -> None:
@@ -30,28 +31,54 @@ class Arranged:
         """The values in the order of the input."""
         return x if self.places is None else Grouped.to_input(self, x)  # type: ignore[arg-type]
 
-    def moved(self, order: Array) -> Arranged:
+    def rows(self) -> Array | None:
+        """The row of the input that comes first, second and so on; None where they stand so already."""
+        if self.places is None:
+            return None
+        rows = np.empty(len(self.places), np.int64)
+        rows[self.places] = np.arange(len(self.places))
+        return rows
+
+    def moved(self, order: Array) -> RowOrder:
         """The same with the sorted row order[i] put at place i."""
         to = np.empty(len(order), order.dtype)
         to[order] = np.arange(len(order), dtype=order.dtype)
-        return Arranged(self.offsets, to if self.places is None else to[self.places])
+        return RowOrder(self.offsets, to if self.places is None else to[self.places])
 
 
-def arrange(codes: Array | None, groups: int, times: Array | None, count: int) -> Arranged:
+def sort_rows(
+    definition: Definition,
+    codes: Array | None,
+    groups: int,
+    times: Array | None,
+    count: int,
+    column: Callable[[str], Column],
+) -> RowOrder:
+    """The definition's order of rows: by key, by time, and rows of equal time by its `ordering` where that matters.
+
+    `column` reads a column by its name, and is called only for those that order rows of equal time.
+    """
+    order = by_key_and_time(codes, groups, times, count)
+    if times is None or not count or not definition.ordered:
+        return order
+    return order_peers(order, order.to_sorted(times), [(name, column(name)) for name in definition.ordering])
+
+
+def by_key_and_time(codes: Array | None, groups: int, times: Array | None, count: int) -> RowOrder:
     """Rows by key and time; rows of equal key and time stay in the order they came."""
     if codes is None:
-        arranged = Arranged(np.array([0, count]), None)
+        by_key = RowOrder(np.array([0, count]), None)
     else:
         grouped = Grouped(codes, groups)
-        arranged = Arranged(grouped.offsets, grouped.places)
-    if times is None or is_sorted(arranged.to_sorted(times), arranged.offsets):
-        return arranged
-    order = np.argsort(times, kind="stable")
+        by_key = RowOrder(grouped.offsets, grouped.places)
+    if times is None or is_sorted(by_key.to_sorted(times), by_key.offsets):
+        return by_key
+    by_time = np.argsort(times, kind="stable")
     if codes is None:
-        return arranged.moved(order)
+        return by_key.moved(by_time)
     places = np.empty(count, np.int64)
-    places[order] = Grouped(codes[order], groups).places
-    return Arranged(arranged.offsets, places)
+    places[by_time] = Grouped(codes[by_time], groups).places
+    return RowOrder(by_key.offsets, places)
 
 
 @cached_jit
@@ -79,28 +106,28 @@ def mark_peers(times: Any, offsets: Any, group: Any) -> Any:
     return shared
 
 
-def order_peers(arranged: Arranged, times: Array, columns: Sequence[tuple[str, Column]]) -> Arranged:
+def order_peers(order: RowOrder, times: Array, columns: Sequence[tuple[str, Column]]) -> RowOrder:
     """Rows of equal key and time ordered by these columns, the first counting most: nulls first, NaN last.
 
     Only rows that have peers are looked at, which are few as a rule.
     """
     group = np.empty(len(times), np.int64)
-    if not mark_peers(times, arranged.offsets, group):
-        return arranged
+    if not mark_peers(times, order.offsets, group):
+        return order
     alone = np.bincount(group)[group] == 1
     rows = np.flatnonzero(~alone)
     keys: list[Array] = [group[rows]]
     for name, column in columns:
-        keys += _ranks(name, column, arranged, rows)
-    order = np.arange(len(times))
-    order[rows] = rows[np.lexsort(keys[::-1])]
-    return arranged.moved(order)
+        keys += _ranks(name, column, order, rows)
+    moved = np.arange(len(times))
+    moved[rows] = rows[np.lexsort(keys[::-1])]
+    return order.moved(moved)
 
 
-def _ranks(name: str, column: Column, arranged: Arranged, rows: Array) -> list[Array]:
+def _ranks(name: str, column: Column, order: RowOrder, rows: Array) -> list[Array]:
     """The sorted rows' values as arrays that NumPy orders: whether there is one, and which."""
-    data = arranged.to_sorted(column.data)[rows]
-    valid = None if column.valid is None else arranged.to_sorted(column.valid)[rows]
+    data = order.to_sorted(column.data)[rows]
+    valid = None if column.valid is None else order.to_sorted(column.valid)[rows]
     if data.dtype == object:
         data = _rank_objects(name, data)
     if valid is None:

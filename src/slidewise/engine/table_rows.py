@@ -14,7 +14,7 @@ from slidewise.arrays import Array
 from slidewise.columns.frames import Frame
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column, read
-from slidewise.definition import Definition, order_matters
+from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.bounds import find_bounds
 from slidewise.engine.evaluate import (
@@ -23,7 +23,7 @@ from slidewise.engine.evaluate import (
     plain_rows,
     several_over_bounds,
 )
-from slidewise.engine.sorting import Arranged, arrange, as_arrow, key_codes, order_peers
+from slidewise.engine.sorting import RowOrder, as_arrow, key_codes, sort_rows
 from slidewise.errors import InputError, WindowError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.aggregate import Aggregate, at_least
@@ -67,16 +67,12 @@ class Rows:
         return time_column(on, self.column(on))
 
     @cached_property
-    def arranged(self) -> Arranged:
+    def arranged(self) -> RowOrder:
         """The rows sorted by key and time, and equal times where the order of rows matters."""
         definition = self._definition
         codes, groups = key_codes([(name, self._frame.column(name)) for name in definition.by])
         times = self.times
-        arranged = arrange(codes, groups, None if times is None else times.data, self._count)
-        if times is None or not self._count or not any(map(order_matters, definition.columns.values())):
-            return arranged
-        columns = [(name, self.column(name)) for name in definition.ordering]
-        return order_peers(arranged, arranged.to_sorted(times.data), columns)
+        return sort_rows(definition, codes, groups, None if times is None else times.data, self._count, self.column)
 
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""

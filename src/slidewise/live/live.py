@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from slidewise.choosing import shared_windows
-from slidewise.definition import Definition, order_matters
+from slidewise.definition import Definition
 from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of, without_nan
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.event_times import NUMBER, TimeReader
@@ -74,7 +74,7 @@ class Live:
         self.specs = window_specs_of(definition, spikes)
         plan_sharing(self.specs, shared_windows(definition) if spikes else [])
         self._names = [member.name for spec in self.specs for member in spec.members]
-        self.ordered = any(map(order_matters, definition.columns.values()))
+        self.ordered = definition.ordered
         self._shuffled = self._names != list(definition.columns)
         self._readers, self._reads = readers_of(self.specs)
         self.time_reader = TimeReader(definition)

@@ -11,10 +11,9 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, check_times_of_day
 from slidewise.columns.frames import frame_of
-from slidewise.definition import order_matters
 from slidewise.engine.answers import as_arrays
 from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.sorting import arrange, order_peers
+from slidewise.engine.sorting import sort_rows
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.live.batch.evaluate import evaluate
 from slidewise.live.batch.filtering import FilteredBatch
@@ -188,12 +187,10 @@ def _order(live: Live, incoming: IncomingBatch) -> Array:
     """The rows by key and time, those of equal time as the definition orders them."""
     if not incoming.count:
         return np.zeros(0, np.int64)
-    groups = len(incoming.keys)
-    arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
-    if any(map(order_matters, live.definition.columns.values())):
-        columns = [(name, incoming.column(name)) for name in live.definition.ordering]
-        arranged = order_peers(arranged, arranged.to_sorted(incoming.times), columns)
-    return arranged.to_sorted(np.arange(incoming.count))
+    order = sort_rows(
+        live.definition, incoming.codes, len(incoming.keys), incoming.times, incoming.count, incoming.column
+    )
+    return order.to_sorted(np.arange(incoming.count))
 
 
 def as_table(live: Live, incoming: IncomingBatch, rows: list[dict[str, Any]]) -> Any:

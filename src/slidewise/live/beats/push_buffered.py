@@ -11,7 +11,7 @@ from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import frame_of
 from slidewise.engine.beats.slices import BeatSlices, sliced
 from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.sorting import Arranged, arrange, order_peers
+from slidewise.engine.sorting import sort_rows
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.batch.push_buffered import PendingBatch, events_of, joined_rows
 from slidewise.live.beats.beat_live import BeatLive
@@ -38,7 +38,8 @@ def evaluate_due(live: BeatLive, incoming: IncomingBatch, newest: Time) -> Pendi
     due_rows = buffer.before_watermark(whole.times, newest)
     events = events_of(buffer, IncomingBatch(live, frame_of(table.filter(pa.array(~due_rows)))))
     batch = IncomingBatch(live, frame_of(table.filter(pa.array(due_rows))))
-    arranged = _arranged(live, batch)
+    groups = max(len(batch.keys), 1)
+    arranged = sort_rows(live.definition, batch.codes, groups, batch.times, batch.count, batch.column)
     codes, times = arranged.to_sorted(batch.codes), arranged.to_sorted(batch.times)
     new, arguments = sliced(live.plan, beats, batch, codes, times, arranged.to_sorted)
     known = set(batch.keys)
@@ -68,15 +69,6 @@ def evaluate_due(live: BeatLive, incoming: IncomingBatch, newest: Time) -> Pendi
             buffer.add(event)
 
     return PendingBatch(result, commit)
-
-
-def _arranged(live: BeatLive, batch: IncomingBatch) -> Arranged:
-    """The rows by key and time, those of equal time as the definition orders them."""
-    arranged = arrange(batch.codes, max(len(batch.keys), 1), batch.times, batch.count)
-    if not live.ordered or not batch.count:
-        return arranged
-    columns = [(name, batch.column(name)) for name in live.definition.ordering]
-    return order_peers(arranged, arranged.to_sorted(batch.times), columns)
 
 
 def _ranks(live: BeatLive, batch: IncomingBatch, keys: list[Key]) -> Array:

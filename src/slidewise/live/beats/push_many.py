@@ -13,7 +13,7 @@ from slidewise.definition import check_names
 from slidewise.engine.answers import as_arrays
 from slidewise.engine.beats.slices import DueBeats, as_times, sliced
 from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.sorting import arrange
+from slidewise.engine.sorting import by_key_and_time
 from slidewise.errors import InputError, TimeOrderError
 from slidewise.kernels.bounds.beats import beat_bounds, slice_numbers, times_of
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
@@ -139,7 +139,7 @@ def _through_kernels(live: BeatLive, incoming: IncomingBatch) -> Any:
     if incoming.times.dtype == object or any(incoming.column(name).unit is not None for name in names):
         return None  # states of times are Python's own times
     groups = len(incoming.keys)
-    arranged = arrange(incoming.codes, groups, incoming.times, incoming.count)
+    arranged = by_key_and_time(incoming.codes, groups, incoming.times, incoming.count)
     codes, times = arranged.to_sorted(incoming.codes), arranged.to_sorted(incoming.times)
     new, arguments = sliced(live.plan, beats, incoming, codes, times, arranged.to_sorted)
     try:

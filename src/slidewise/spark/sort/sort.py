@@ -11,12 +11,10 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from slidewise.arrays import Array
 from slidewise.columns.series import Column, read
-from slidewise.definition import Definition, order_matters
-from slidewise.engine.sorting import arrange, order_peers, together
+from slidewise.definition import Definition
+from slidewise.engine.sorting import sort_rows, together
 from slidewise.engine.table_rows import time_column
 from slidewise.spark.sort.key_order import ranks
 from slidewise.spark.sort.merge import merged
@@ -47,14 +45,14 @@ def left_to_spark(definition: Definition, schema: Any) -> str | None:
 def sort_columns(definition: Definition) -> list[str]:
     """What rows are sorted by: keys, time, and what orders rows of equal time where their order matters."""
     order = [*definition.by, *([definition.on] if definition.on else [])]
-    if any(map(order_matters, definition.columns.values())):
+    if definition.ordered:
         order += definition.ordering
     return list(dict.fromkeys(order))
 
 
 def in_order(definition: Definition, tables: Iterable[Any], hidden: tuple[str, ...] = ()) -> Iterator[Any]:
     """The rows of tables that come in any order as tables sorted by key and time, nulls first and NaN last."""
-    arranged = partial(_arranged, definition, any(map(order_matters, definition.columns.values())))
+    arranged = partial(_arranged, definition)
     names = sort_columns(definition)
     gathered: list[Any] = []
     size = 0
@@ -80,13 +78,13 @@ def in_order(definition: Definition, tables: Iterable[Any], hidden: tuple[str, .
                 yield table.slice(start, PIECE)
 
 
-def _arranged(definition: Definition, ordered: bool, tables: list[Any]) -> Any:
+def _arranged(definition: Definition, tables: list[Any]) -> Any:
     """The rows of some tables as one, in order; the list is empty afterwards, and few rows are in memory twice."""
     import pyarrow as pa
 
     table = pa.concat_tables(tables).combine_chunks()
     tables.clear()
-    order = _order(definition, table, ordered)
+    order = _order(definition, table)
     if order is None:
         return table
     schema, columns, found = table.schema, table.columns[::-1], []
@@ -96,20 +94,13 @@ def _arranged(definition: Definition, ordered: bool, tables: list[Any]) -> Any:
     return pa.Table.from_arrays(found, schema=schema)
 
 
-def _order(definition: Definition, table: Any, ordered: bool) -> Array | None:
+def _order(definition: Definition, table: Any) -> Array | None:
     """Which row comes first, second and so on; None where they stand so already."""
     codes, groups = together(ranks(table.column(name)) for name in definition.by)
     on = definition.on
     times = None if on is None else time_column(on, read(table.column(on), repr(on))).data
-    arranged = arrange(codes, groups, times, len(table))
-    if ordered and times is not None:
-        columns = [(name, _orderable(table.column(name), name)) for name in definition.ordering]
-        arranged = order_peers(arranged, arranged.to_sorted(times), columns)
-    if arranged.places is None:
-        return None
-    order = np.empty(len(table), np.int64)
-    order[arranged.places] = np.arange(len(table))
-    return order
+    order = sort_rows(definition, codes, groups, times, len(table), lambda name: _orderable(table.column(name), name))
+    return order.rows()
 
 
 def _orderable(values: Any, name: str) -> Column:

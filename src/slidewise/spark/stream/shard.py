@@ -10,8 +10,8 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.series import read
-from slidewise.definition import Definition, order_matters
-from slidewise.engine.sorting import arrange, key_codes, order_peers
+from slidewise.definition import Definition
+from slidewise.engine.sorting import key_codes, sort_rows
 from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, SnapshotError
 from slidewise.spark.sort.sorted_rows import check_times
@@ -70,7 +70,6 @@ class Shard:
         self._sliding = [spec for spec in specs if not spec.running]
         self._running = [spec for spec in specs if spec.running]
         self._lifetime = lifetime(specs, terms.forget_after)
-        self._ordered = any(map(order_matters, terms.definition.columns.values()))
 
     def call(self, store: Store, number: int, tables: list[Any], watermark: int, batch: MicroBatch = NO_BATCH) -> Went:
         """Take in rows, and answer those at or before the watermark, in milliseconds; 0 means that there is none yet.
@@ -226,15 +225,13 @@ class Shard:
         codes = rank[codes][len(old) :]
         on = definition.on or ""
         times = ticks(table, on)
-        arranged = arrange(codes, groups, times, len(table))
-        if self._ordered:
-            columns = [(name, read(table.column(name), repr(name))) for name in definition.ordering]
-            arranged = order_peers(arranged, arranged.to_sorted(times), columns)
-        if arranged.places is None:
+        order = sort_rows(
+            definition, codes, groups, times, len(table), lambda name: read(table.column(name), repr(name))
+        )
+        rows = order.rows()
+        if rows is None:
             return table.combine_chunks(), codes
-        order = np.empty(len(table), np.int64)
-        order[arranged.places] = np.arange(len(table))
-        return table.take(pa.array(order)).combine_chunks(), codes[order]
+        return table.take(pa.array(rows)).combine_chunks(), codes[rows]
 
     def _runs(self, old: Keys, times: Array, starts: Array, mine: Array) -> Runs:
         connected = mine < len(old)
