@@ -22,6 +22,7 @@ from slidewise.swag import (
 )
 from slidewise.swag.interface import Swag
 from slidewise.windows import Window
+from slidewise.windows.kind import Keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ RULES: list[Rule] = [
     Rule(
         "Does the window hold everything so far?",
         'over("all")',
-        lambda needs: needs.window is not None and needs.window.rows is None and needs.window.last is None,
+        lambda needs: needs.window is not None and needs.window.keeps is Keeps.STATE,
         Choice(None, "nothing ever leaves the window, so one state takes in each event", "1", "1"),
     ),
     Rule(
@@ -111,7 +112,7 @@ RULES: list[Rule] = [
     Rule(
         "Many windows of this operator, by rows, and rare spikes do no harm?",
         "over(rows=n), windows=q, spikes=True",
-        lambda needs: _shares(needs) and needs.window is not None and needs.window.rows is not None,
+        lambda needs: _shares(needs) and needs.window is not None and needs.window.kind.numbered,
         Choice(
             SlideSide,
             "windows of near sizes share one scan; "
@@ -236,10 +237,8 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     for name, aggregate in definition.columns.items():
         window = aggregate.window
         assert window is not None
-        if aggregate.operator.traits.quantile is not None or window.grain is not None:
-            continue
-        if window.closed in ("right", "both") and (window.rows is not None or window.last is not None):
-            key = aggregate.columns, aggregate.condition, window.rows is not None
+        if aggregate.operator.traits.quantile is None and window.keeps is Keeps.ROWS and not window.open_right:
+            key = aggregate.columns, aggregate.condition, window.kind.numbered
             alike.setdefault(key, []).append(name)
     groups = [_sharing(definition, names) for names in alike.values()]
     return [names for names in groups if names]
@@ -259,4 +258,4 @@ def _sharing(definition: Definition, names: list[str]) -> list[str]:
 def _width(aggregate: Aggregate) -> tuple[object, ...]:
     window = aggregate.window
     assert window is not None
-    return window.rows, window.last, window.closed
+    return window.bounds_key

@@ -11,6 +11,7 @@ from typing import Any
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 from slidewise.operators.aggregate import Aggregate
 from slidewise.windows import Duration, Length, Window, check_beat
+from slidewise.windows.kind import Keeps
 
 Names = str | Iterable[str] | None
 
@@ -61,7 +62,7 @@ class Definition:
             if name in (*self.by, on):
                 raise SlidewiseError(f"the aggregate {name!r} has the name of a key or of the time; choose another")
             assert aggregate.window is not None
-            if on is None and aggregate.window.last is not None:
+            if on is None and aggregate.window.kind.timed:
                 raise SlidewiseError(
                     f"{name!r} is over {aggregate.window.last}, so the definition needs a time column: add on='ts', say"
                 )
@@ -225,13 +226,8 @@ def _described(aggregate: Aggregate) -> list[Any]:
         parameters,
         aggregate.columns,
         aggregate.condition,
-        _described_window(window),
+        window.described(),
     ]
-
-
-def _described_window(window: Window) -> list[Any]:
-    described = [window.rows, _ticks_of(window.last), window.closed, window.at_least]
-    return described if window.grain is None else [*described, _ticks_of(window.grain)]
 
 
 def _ticks_of(length: Length | None) -> Any:
@@ -245,13 +241,12 @@ def _length(length: Length | None) -> Any:
 
 def _check_on_beat(name: str, window: Window, beat: Length) -> None:
     """Check that a window that is answered on a beat is one of time, and of its kind."""
-    if window.last is None:
-        what = "all rows so far" if window.rows is None else f"rows={window.rows}"
+    if not window.kind.timed:
         raise SlidewiseError(
-            f"{name!r} is over {what}, and such a window never runs empty, so its beats would never end; give it a "
-            f"length, such as .over('10 minutes'), or leave out every={_length(beat)!r}"
+            f"{name!r} is over {window.kind.phrase(window)}, and such a window never runs empty, so its beats would "
+            f"never end; give it a length, such as .over('10 minutes'), or leave out every={_length(beat)!r}"
         )
-    if window.grain is not None:
+    if window.keeps is Keeps.CELLS:
         raise SlidewiseError(
             f"{name!r} has a grain, but with every={_length(beat)!r} rows of one beat share a partial already, and "
             "exactly; leave out grain="
@@ -266,7 +261,7 @@ def _check_on_beat(name: str, window: Window, beat: Length) -> None:
 def order_matters(aggregate: Aggregate) -> bool:
     """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
     window = aggregate.window
-    return window is not None and (window.rows is not None or not aggregate.operator.commutative)
+    return window is not None and (window.kind.numbered or not aggregate.operator.commutative)
 
 
 def check_names(definition: Definition, names: list[Any], what: str, index: Iterable[Any] = ()) -> None:

@@ -112,19 +112,7 @@ def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
     written["of"] = list(aggregate.columns)
     if aggregate.condition is not None:
         written["where"] = aggregate.condition
-    if window.rows is not None:
-        written["rows"] = window.rows
-    elif window.last is None:
-        written["over"] = "all"
-    else:
-        written["over"] = _length_out(window.last)
-    if window.closed != "right":
-        written["closed"] = window.closed
-    if window.at_least is not None:
-        written["at_least"] = window.at_least
-    if window.grain is not None:
-        written["grain"] = _length_out(window.grain)
-    return written
+    return written | window.written()
 
 
 def _aggregate_in(name: str, written: object, find: Find) -> Aggregate:
@@ -152,10 +140,6 @@ def _aggregate_in(name: str, written: object, find: Find) -> Aggregate:
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error
-
-
-def _length_out(length: Duration | int | float) -> str | int | float:
-    return str(length) if isinstance(length, Duration) else length
 
 
 def _parameter_out(value: object) -> object:

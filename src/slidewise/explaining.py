@@ -14,6 +14,7 @@ from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Takes
 from slidewise.windows import Beats, Duration, Length
 from slidewise.windows.grain import most_cells
+from slidewise.windows.kind import Keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ class Explained:
     def partials(self) -> int | None:
         """The most partials that a window with a grain holds; None without a grain."""
         window = self.aggregate.window
-        if window is None or window.grain is None:
+        if window is None or window.keeps is not Keeps.CELLS:
             return None
-        last, grain = [length.ns if isinstance(length, Duration) else length for length in (window.last, window.grain)]
-        return most_cells(last, grain) + (window.closed in ("left", "neither"))
+        extent = window.extent()
+        return most_cells(extent.width, extent.grain) + extent.open_right
 
     @property
     def calls(self) -> str:
@@ -62,8 +63,9 @@ class Explained:
         assert window is not None
         if self.choice.algorithm is None:
             return _bytes(self.bytes_per_state)
-        if window.rows is not None:
-            return f"at most {_bytes((window.rows + 2) * self.bytes_per_state + 8 * window.rows)}"
+        rows = window.most_rows
+        if rows is not None:
+            return f"at most {_bytes((rows + 2) * self.bytes_per_state + 8 * rows)}"
         return f"{self.bytes_per_state + 8} bytes for each row in the window"
 
     @property
@@ -135,8 +137,9 @@ def _lines(column: Explained) -> list[str]:
         f"a key's state: {column.state}",
     ]
     window = column.aggregate.window
-    if window is not None and window.grain is not None:
-        lines.append(f"grain: the window is longer than {window.last} by less than {window.grain}")
+    note = None if window is None else window.kind.note(window)
+    if note is not None:
+        lines.append(note)
     return [*lines, f"on a stream: {column.on_a_stream}"] if column.on_a_stream else lines
 
 
@@ -230,7 +233,7 @@ def _kernel(aggregate: Aggregate) -> str:
         )
     if not traits.compiled and traits.window_pass is None:
         return "DabaLite, interpreted: its states are Python objects"
-    special = (words.rows if window.rows is not None else "") or words.tables
+    special = (words.rows if window.kind.numbered else "") or words.tables
     text = f"; over text, {words.text}" if words.text else ""
     return f"kernel: {special or 'a compiled Two-Stacks pass, about 3 calls per row'}{text}"
 
@@ -270,9 +273,10 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     spoken of that hold a million rows at 1,000 events per second, and from which rate on they do.
     """
     window = aggregate.window
-    if window is None or window.last is None or window.grain is not None:
+    if window is None or not window.kind.timed or window.keeps is not Keeps.ROWS:
         return None
     last = window.last
+    assert last is not None
     length = last.ns / _SECOND if isinstance(last, Duration) else float(last)
     unit = "per second" if isinstance(last, Duration) else "in one unit of time"
     if rows is not None:

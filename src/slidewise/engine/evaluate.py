@@ -42,7 +42,7 @@ def answer(
     grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
     inputs = [column.data if grouped is None else grouped.to_sorted(column.data) for column in columns]
     droppable = least <= 1 or (keys is None and op.traits.never_raises)
-    if rows is not None and valid is None and window.closed == "right" and droppable:
+    if rows is not None and valid is None and window.usual_ends and droppable:
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
         if least > 1:
             enough = np.minimum(np.arange(1, m + 1), rows) >= least

@@ -110,7 +110,7 @@ class Rows:
             for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
         ]
         least = at_least(op, window)
-        plain = valid is None and window.closed == "right" and (window.kind.numbered or self.times is None)
+        plain = valid is None and window.usual_ends and (window.kind.numbered or self.times is None)
         alike = self._quantiles(aggregate)
         if len(alike) > 1:
             if aggregate not in self._ready:

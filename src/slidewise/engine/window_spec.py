@@ -18,7 +18,7 @@ from slidewise.operators.operator import Operator
 from slidewise.operators.values.hashing import plain
 from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
-from slidewise.windows import Duration, Window
+from slidewise.windows import Window
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import lowest
 from slidewise.windows.kind import Keeps
@@ -106,16 +106,13 @@ class WindowSpec:
         self.kind = window.kind
         self.keeps = self.kind.keeps
         self.running = self.keeps is Keeps.STATE
-        self.numbered = window.rows is not None or not has_time
-        self.is_open = window.open_right
+        self.numbered = window.kind.numbered or not has_time
+        extent = window.extent()
+        self.is_open = extent.open_right
         # A row leaves when its place is below the newest minus `whole`; in floats, minus `width`.
-        self.edge = window.edge
-        self.width: Any = window.rows
-        if isinstance(window.last, Duration):
-            self.width = window.last.ns
-        elif window.last is not None:
-            self.width = window.last
-        self.grain: Any = window.grain.ns if isinstance(window.grain, Duration) else window.grain
+        self.edge = extent.edge
+        self.width: Any = extent.width
+        self.grain: Any = extent.grain
         if self.width is None:
             self.whole = 0
         else:

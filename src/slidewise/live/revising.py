@@ -56,7 +56,7 @@ class Revising(Live):
             return check_length(retain)
         windows = {name: aggregate.window for name, aggregate in self.definition.columns.items()}
         for name, window in windows.items():
-            if window is None or window.last is None:
+            if window is None or not window.kind.timed:
                 raise SlidewiseError(
                     f"live(late='revise') needs retain=, how late an event may be, since {name!r} has no length in "
                     "time to take instead; write retain='1 day', say, or retain='all' to keep every row"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from slidewise.errors import SlidewiseError, WindowError
 from slidewise.windows import Duration, Window
+from slidewise.windows.kind import Keeps
 
 if TYPE_CHECKING:
     from slidewise.operators.operator import Operator
@@ -68,7 +69,7 @@ class Aggregate:
 
 def check_partials(op: Operator, window: Window) -> None:
     """Refuse a grain where no partial aggregate can stand for rows."""
-    quantile = None if window.grain is None else op.traits.quantile
+    quantile = op.traits.quantile if window.keeps is Keeps.CELLS else None
     if quantile is not None:
         raise WindowError(
             f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept "

@@ -35,5 +35,5 @@ def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
     return {
         name: int(longest(*rows.bounds(window)))
         for name, window in windows.items()
-        if window is not None and window.last is not None
+        if window is not None and window.kind.timed
     }

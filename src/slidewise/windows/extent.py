@@ -19,3 +19,9 @@ class Extent(NamedTuple):
     grain: Fraction | float | None
     edge: bool
     open_right: bool
+
+    @property
+    def reach(self) -> Fraction:
+        """How far back a row of the window can lie; a rounded edge lies farther by less than a grain."""
+        assert self.width is not None
+        return Fraction(self.width) + Fraction(self.grain or 0)

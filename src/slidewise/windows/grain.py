@@ -10,14 +10,29 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import WindowError
 from slidewise.windows.duration import Duration
 from slidewise.windows.kind import Keeps, Kind
 from slidewise.windows.time import Length, check_length
 
-GRAIN = Kind("grain", Keeps.CELLS, timed=True)
+if TYPE_CHECKING:
+    from slidewise.windows.window import Window
+
+
+class GrainKind(Kind):
+    """The last stretch of time and what its old edge is rounded by; times are places."""
+
+    name = "grain"
+    keeps = Keeps.CELLS
+    timed = True
+
+    def note(self, window: Window) -> str:
+        return f"grain: the window is longer than {window.last} by less than {window.grain}"
+
+
+GRAIN = GrainKind()
 
 FINE = 2.0**53  # multiples of the grain beyond this number are no farther apart than floats are
 

@@ -1,9 +1,12 @@
-"""Kinds of windows: each is described in a file of its own, and dispatched by what is said here."""
+"""Kinds of windows: each is described in a file of its own, and lanes dispatch by what is said here."""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from slidewise.windows.window import Window
 
 
 class Keeps(Enum):
@@ -14,10 +17,22 @@ class Keeps(Enum):
     STATE = "state"  # one state, since no row ever leaves
 
 
-class Kind(NamedTuple):
-    """A kind of window: what the lanes dispatch by, and how its length is measured."""
+class Kind:
+    """A kind of window, with what the rest of the library asks of it: a subclass and its one instance in each file."""
 
-    name: str
-    keeps: Keeps
-    numbered: bool = False  # its length is a number of rows, so rows of equal time come one after the other
-    timed: bool = False  # its length is a stretch of time, so rows need times
+    name: ClassVar[str]
+    keeps: ClassVar[Keeps]
+    numbered: ClassVar[bool] = False  # its length is a number of rows, so rows of equal time come one after the other
+    timed: ClassVar[bool] = False  # its length is a stretch of time, so rows need times
+
+    def words(self, window: Window) -> str:
+        """A window's length in words."""
+        return str(window.last)
+
+    def phrase(self, window: Window) -> str:
+        """A window's length as errors say it, after "is over"."""
+        return self.words(window)
+
+    def note(self, window: Window) -> str | None:
+        """The line of `explain` about this kind, where there is something to say."""
+        return None

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import WindowError
 from slidewise.windows.kind import Keeps, Kind
 
-ROWS = Kind("rows", Keeps.ROWS, numbered=True)
+if TYPE_CHECKING:
+    from slidewise.windows.window import Window
+
+
+class RowKind(Kind):
+    """The last n rows; numbers within a key are places."""
+
+    name = "rows"
+    keeps = Keeps.ROWS
+    numbered = True
+
+    def words(self, window: Window) -> str:
+        return f"{window.rows} rows"
+
+    def phrase(self, window: Window) -> str:
+        return f"rows={window.rows}"
+
+
+ROWS = RowKind()
 
 
 def check_rows(rows: Any, closed: str, at_least: int | None) -> int:

@@ -11,7 +11,16 @@ from slidewise.errors import WindowError
 from slidewise.windows.duration import Duration
 from slidewise.windows.kind import Keeps, Kind
 
-TIME = Kind("time", Keeps.ROWS, timed=True)
+
+class TimeKind(Kind):
+    """The last stretch of time; times are places."""
+
+    name = "time"
+    keeps = Keeps.ROWS
+    timed = True
+
+
+TIME = TimeKind()
 
 Length = Duration | int | float
 
@@ -30,5 +39,12 @@ def check_length(last: Length | timedelta | str) -> Length:
 
 
 def length_in(length: Length, unit: int | None) -> Fraction | int | float:
-    """A length in a unit of so many nanoseconds; numbers are as they are."""
-    return Fraction(length.ns, unit or 1) if isinstance(length, Duration) else length
+    """A length in a unit of so many nanoseconds, or in nanoseconds; numbers are as they are."""
+    if not isinstance(length, Duration):
+        return length
+    return length.ns if unit is None else Fraction(length.ns, unit)
+
+
+def as_written(length: Length) -> str | int | float:
+    """A length as users write it: a duration as text, or a number."""
+    return str(length) if isinstance(length, Duration) else length

@@ -12,7 +12,7 @@ from slidewise.windows.grain import GRAIN, check_grain
 from slidewise.windows.kind import Keeps, Kind
 from slidewise.windows.rows import ROWS, check_rows, is_whole
 from slidewise.windows.running import RUNNING
-from slidewise.windows.time import TIME, check_length, length_in
+from slidewise.windows.time import TIME, Length, as_written, check_length, length_in
 
 CLOSED = ("right", "both", "left", "neither")
 
@@ -42,20 +42,20 @@ class Window:
     """
 
     rows: int | None = None
-    last: Duration | int | float | None = None
+    last: Length | None = None
     closed: str = "right"
     at_least: int | None = None
-    grain: Duration | int | float | None = None
+    grain: Length | None = None
 
     @classmethod
     def of(
         cls,
-        last: Duration | timedelta | str | int | float | None = None,
+        last: Length | timedelta | str | None = None,
         *,
         rows: int | None = None,
         closed: str = "right",
         at_least: int | None = None,
-        grain: Duration | timedelta | str | int | float | None = None,
+        grain: Length | timedelta | str | None = None,
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
@@ -84,6 +84,21 @@ class Window:
         return self.kind.keeps
 
     @property
+    def words(self) -> str:
+        """The window's length in words: 10 minutes, 100 rows, everything so far."""
+        return self.kind.words(self)
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows that the window can hold; None where that depends on the rows."""
+        return self.rows
+
+    @property
+    def usual_ends(self) -> bool:
+        """Whether the ends are those of a window that says nothing of them: its own row is in, its old edge is not."""
+        return self.closed == "right"
+
+    @property
     def open_right(self) -> bool:
         """Whether a row and its peers are left out of their own window."""
         return self.closed in ("left", "neither")
@@ -104,6 +119,26 @@ class Window:
         grain = None if self.grain is None else length_in(self.grain, unit)
         return Extent(self.kind, width, grain, self.edge, self.open_right)
 
+    def described(self) -> list[object]:
+        """All of the window that stored state depends on, as JSON holds it: part of fingerprints, so it stays."""
+        described: list[object] = [self.rows, _stored(self.last), self.closed, self.at_least]
+        return described if self.grain is None else [*described, _stored(self.grain)]
+
+    def written(self) -> dict[str, str | int | float]:
+        """What the user wrote, as files hold it; what `over` has by itself is left out."""
+        written: dict[str, str | int | float] = {}
+        if self.rows is not None:
+            written["rows"] = self.rows
+        else:
+            written["over"] = "all" if self.last is None else as_written(self.last)
+        if self.closed != "right":
+            written["closed"] = self.closed
+        if self.at_least is not None:
+            written["at_least"] = self.at_least
+        if self.grain is not None:
+            written["grain"] = as_written(self.grain)
+        return written
+
     def __repr__(self) -> str:
         if self.rows is not None:
             parts = [f"rows={self.rows}"]
@@ -120,5 +155,9 @@ class Window:
         return f"over({', '.join(parts)})"
 
 
-def _shown(length: Duration | int | float) -> str:
+def _stored(length: Length | None) -> str | int | float | None:
+    return f"{length.ns} ns" if isinstance(length, Duration) else length
+
+
+def _shown(length: Length) -> str:
     return repr(str(length)) if isinstance(length, Duration) else repr(length)

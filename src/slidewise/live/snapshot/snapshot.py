@@ -37,6 +37,7 @@ from slidewise.live.snapshot.key_states import read_panes, read_revisable, write
 from slidewise.live.types import Key
 from slidewise.operators.values.equality import shown
 from slidewise.windows import Duration
+from slidewise.windows.kind import Keeps
 
 VERSION = 6
 
@@ -69,7 +70,7 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
         for pane in key_state.panes:
             write_pane(out, pane)
     shares = any(spec.sharing is not None for spec in live.specs)
-    version = 3 if any(spec.grain is not None for spec in live.specs) else 2 if shares else 1
+    version = 3 if any(spec.keeps is Keeps.CELLS for spec in live.specs) else 2 if shares else 1
     return sealed(live.definition, max(version, out.version), bytes(out.data), key)
 
 

@@ -83,9 +83,7 @@ def window_of(aggregate: Aggregate) -> str:
     """A window in words: 10s, 100 rows, everything so far."""
     window = aggregate.window
     assert window is not None
-    if window.rows is not None:
-        return f"{window.rows} rows"
-    return "everything so far" if window.last is None else str(window.last)
+    return window.words
 
 
 def _draw(axis: Axes, job: Job, points: Points, panel: Panel, windows: dict[str, str]) -> None:

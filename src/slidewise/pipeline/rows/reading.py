@@ -116,7 +116,7 @@ def _read_text(job: Job, text: Column, kind: str | None) -> Column:
     """Text as times of this type, or as timestamps; null where it is none."""
     on = job.definition.on
     windows = [aggregate.window for aggregate in job.definition.columns.values()]
-    lasts = [window.last for window in windows if window is not None and window.last is not None]
+    lasts = [window.last for window in windows if window is not None and window.kind.timed]
     if kind is None and any(not isinstance(last, Duration) for last in lasts):
         raise SlidewiseError(
             f"the times {on!r} are text, but a window is a number; give the source a schema, such as "

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
-from slidewise.windows import Duration
 
 # A slice is at least this many windows long, so about one row in six is copied at most.
 WINDOWS = 6
@@ -70,10 +68,10 @@ def why_not(definition: Definition) -> str | None:
     for name, aggregate in definition.columns.items():
         window = aggregate.window
         assert window is not None
-        if window.rows is not None:
+        if window.kind.numbered:
             return f"{name!r} is over rows, and how many lie before a slice is known only once all are counted"
-        if window.last is None:
-            return f"{name!r} is over all rows so far"
+        if not window.kind.timed:
+            return f"{name!r} is over {window.kind.phrase(window)}"
     return None
 
 
@@ -82,12 +80,7 @@ def slices_of(definition: Definition, kind: str) -> TimeSlices:
     longest: Any = 0
     for aggregate in definition.columns.values():
         assert aggregate.window is not None
-        last, grain = [
-            Fraction(one.ns, _UNITS.get(kind, 1)) if isinstance(one, Duration) else Fraction(one or 0)
-            for one in (aggregate.window.last, aggregate.window.grain)
-        ]
-        width = last + grain  # an old edge is rounded by less than the grain
-        longest = max(longest, width)
+        longest = max(longest, aggregate.window.extent(_UNITS.get(kind, 1)).reach)
     if kind in _FLOATS:
         return TimeSlices(kind, float(longest), float(longest) * WINDOWS)
     longest = -int(-longest // 1)  # the whole number above

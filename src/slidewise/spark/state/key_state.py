@@ -20,6 +20,7 @@ from slidewise.spark.state.pages import LARGEST, Pages
 from slidewise.spark.state.runs import Runs, distinct, ranges
 from slidewise.spark.state.window_state import Kept
 from slidewise.spark.stream.answers import sliding
+from slidewise.windows.kind import Keeps
 
 
 class Keeping:
@@ -37,8 +38,9 @@ class Keeping:
         answers: dict[str, Any],
     ) -> None:
         self.directory = directory
-        rows = KeptRows(pages, directory, schema, definition, [spec for spec in specs if spec.grain is None], answers)
-        celled = enumerate((spec for spec in specs if spec.grain is not None), 1)
+        by_rows = [spec for spec in specs if spec.keeps is Keeps.ROWS]
+        rows = KeptRows(pages, directory, schema, definition, by_rows, answers)
+        celled = enumerate((spec for spec in specs if spec.keeps is Keeps.CELLS), 1)
         cells = [KeptCells(pages, directory, definition, spec, i, schema, answers) for i, spec in celled]
         self.parts: list[KeptRows | KeptCells] = [rows, *cells]
         keys = B.keys_schema(schema, definition.by, len(self.parts))
@@ -67,7 +69,7 @@ class KeptRows(Kept):
         assert definition.on is not None
         needed = {definition.on: None}
         for aggregate in definition.columns.values():
-            if aggregate.window is not None and aggregate.window.grain is None:
+            if aggregate.window is not None and aggregate.window.keeps is not Keeps.CELLS:
                 needed |= dict.fromkeys(aggregate.columns)
                 needed |= {} if aggregate.condition is None else {aggregate.condition: None}
         self.schema = pa.schema([schema.field(name) for name in needed])

@@ -260,7 +260,7 @@ def lifetime(specs: list[WindowSpec], forget_after: int | None) -> int | None:
     """For how long after its last row a key may be needed, in microseconds; None where there is no end."""
     if any(spec.running or spec.numbered for spec in specs):
         return forget_after
-    return int(max(math.ceil(spec.width + (spec.grain or 0)) for spec in specs))
+    return max(math.ceil(spec.extent.reach) for spec in specs)
 
 
 def _as(table: Any, schema: Any) -> Any:
