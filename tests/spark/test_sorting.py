@@ -131,9 +131,9 @@ def ordered_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     order = sorting._order
 
-    def counting(definition: Any, table: Any, ordered: bool) -> Any:
+    def counting(definition: Any, table: Any) -> Any:
         found.append(len(table))
-        return order(definition, table, ordered)
+        return order(definition, table)
 
     monkeypatch.setattr(sorting, "_order", counting)
     return found
