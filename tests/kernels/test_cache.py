@@ -37,7 +37,7 @@ from slidewise.kernels.compiler.cache import cache_folder
 from slidewise.kernels.codegen.kernel import kernel_for
 hits = misses = 0
 kernel = kernel_for(sw.maxcount, ("float64",))
-for function in (kernel.rows_pass, kernel.bounds_pass):
+for function in (kernel.compiled_pass("rows_pass"), kernel.compiled_pass("bounds_pass")):
     hits += sum(function.stats.cache_hits.values())
     misses += sum(function.stats.cache_misses.values())
 answers = [float(answer) for answer in (*answers, timed)]

@@ -32,7 +32,7 @@ X = np.array([random.Random(i).random() for i in range(2_000)])
 def test_row_windows_take_at_most_three_calls_a_row(n: int) -> None:
     calls = [0]
     out = np.empty(len(X))
-    counting(KERNEL.rows_pass, calls)(X, n, np.empty(n), out)
+    counting(KERNEL.compiled_pass("rows_pass"), calls)(X, n, np.empty(n), out)
     assert calls[0] <= 3 * len(X)
     assert out.tolist() == [X[max(i - n + 1, 0) : i + 1].max() for i in range(len(X))]
 
@@ -46,6 +46,6 @@ def test_any_windows_take_at_most_three_calls_a_row(seed: int) -> None:
     starts = np.minimum(starts, ends - 1)
     calls = [0]
     out = np.empty(len(X))
-    counting(KERNEL.bounds_pass, calls)(X, starts, ends, np.empty(len(X)), out)
+    counting(KERNEL.compiled_pass("bounds_pass"), calls)(X, starts, ends, np.empty(len(X)), out)
     assert calls[0] <= 3 * len(X)
     assert out.tolist() == [X[a:b].max() for a, b in zip(starts, ends, strict=True)]

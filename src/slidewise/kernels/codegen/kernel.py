@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ import numpy.typing as npt
 from slidewise.arrays import Array
 from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_level
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.codegen.source import kernel_source
-from slidewise.kernels.compiler.cache import load_source
+from slidewise.kernels.codegen.compiled_operator import CompiledOperator, compiled_by_user, compiled_form
+from slidewise.kernels.codegen.source import TEXT_OF, pass_source
 from slidewise.kernels.compiler.fingerprints import Fingerprint, fingerprint
-from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
+from slidewise.kernels.compiler.user_functions import LruCache
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 
+_NUMBERS = ("int64", "float64", "bool")
 _KERNELS: LruCache[Kernel | None] = LruCache()
 
 
@@ -47,49 +49,74 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The passes of one operator over inputs of certain types."""
+    """The passes of one operator over inputs of certain types, each loaded when it is first run."""
 
-    operator: str
-    layout: Layout
-    rows_pass: Any
-    keys_pass: Any
-    bounds_pass: Any
-    lift: Any = None
+    operator: CompiledOperator
+    _loaded: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+
+    @property
+    def layout(self) -> Layout:
+        """How states and answers lie in arrays."""
+        return self.operator.layout
+
+    def compiled_pass(self, name: str, partials: bool = False) -> Callable[..., None]:
+        """A pass by its name, over rows, or over partials instead."""
+        text = TEXT_OF[name]
+        key = f"{text}_of_partials" if partials else text
+        if key not in self._loaded:
+            source = pass_source(text, self.layout, len(self.operator.dtypes), partials)
+            self._loaded[key] = self.operator.load(key, source)
+        compiled: Callable[..., None] = self._loaded[key][name]
+        return compiled
+
+    def run(self, name: str, *arguments: Any, partials: bool = False) -> None:
+        """Run a pass; an error that an operator raises names it."""
+        compiled = self.compiled_pass(name, partials)
+        with self._naming_errors():
+            compiled(*arguments)
+
+    @contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        operator = self.operator
+        try:
+            yield
+        except OverflowError as error:
+            if operator.form is None:
+                raise OperatorFailedError(f"operator {operator.name!r} raised {error!r} on these rows") from error
+            raise SumOverflowError(f"{operator.name}: {error}; use floats or larger units instead") from None
+        except Exception as error:
+            raise OperatorFailedError(f"operator {operator.name!r} raised {error!r} on these rows") from error
 
     def rows(self, inputs: Sequence[Array], n: int) -> Answers:
         """The answer for the last n rows at every row; the first rows have fewer."""
         m = len(inputs[0])
-        return self._run(self.rows_pass, inputs, (max(1, min(n, m)),), m, min(n, m))
+        return self._answers("rows_pass", inputs, (max(1, min(n, m)),), m, min(n, m))
 
     def rows_by_key(self, inputs: Sequence[Array], offsets: Array, n: int) -> Answers:
         """The same for many keys: key k has the rows from offsets[k] up to offsets[k + 1]."""
         m = len(inputs[0])
-        return self._run(self.keys_pass, inputs, (offsets, n), m, min(n, m))
+        return self._answers("keys_pass", inputs, (offsets, n), m, min(n, m))
 
     def bounds(self, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers:
         """The answer for the rows [starts[i], ends[i]), for every i; neither may ever fall. No rows, no answer."""
-        return self._run(self.bounds_pass, inputs, (starts, ends), len(starts), int(longest(starts, ends)))
+        return self._answers("bounds_pass", inputs, (starts, ends), len(starts), int(longest(starts, ends)))
 
-    def _run(self, run: Any, inputs: Sequence[Array], bounds: tuple[Any, ...], m: int, states: int) -> Answers:
+    def _answers(
+        self, name: str, inputs: Sequence[Array], bounds: tuple[Array | int, ...], m: int, states: int
+    ) -> Answers:
         layout = self.layout
         outputs = _fields(m, layout.outputs)
         valid = [np.ones(m, np.bool_)] if layout.optional else []
         if states > 0 and len(inputs[0]):
-            try:
+            with self._naming_errors():
                 stored = self._storage(states, inputs)
-                run(*inputs, *bounds, *stored, *outputs, *valid)
-            except OverflowError as error:
-                if self.lift is not None:
-                    raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
-                raise SumOverflowError(f"{self.operator}: {error}; use floats or larger units instead") from None
-            except Exception as error:
-                raise OperatorFailedError(f"operator {self.operator!r} raised {error!r} on these rows") from error
+            self.run(name, *inputs, *bounds, *stored, *outputs, *valid)
         return Answers(outputs, valid[0] if valid else None, not layout.single)
 
     def _storage(self, states: int, inputs: Sequence[Array]) -> list[Array]:
         """Room for so many states: one array per field, or one row per state where states are arrays."""
         if self.layout.array:
-            width = len(self.lift(*(x[0] for x in inputs)))
+            width = len(self.operator.lift(*(x[0] for x in inputs)))
             return [np.empty((states, width), self.layout.fields[0])]
         return [np.empty(states, dtype) for dtype in self.layout.fields]
 
@@ -124,65 +151,30 @@ def functions_of(operator: Operator) -> tuple[Fingerprint, ...]:
     return tuple(fingerprint(function) for function in (operator.lift, operator.combine, operator.lower))
 
 
-def load_builtin(name: str, form: str, dtypes: tuple[str, ...], passes: str) -> Any:
-    """A module of passes, whose text names the lift, combine and lower of a compiled form."""
-    kinds = tuple("f" if dtype.startswith("float") else "i" for dtype in dtypes)
-    lines = [
-        "from numba import uintp as u",
-        "from slidewise.kernels.compiler.jit import njit",
-        "from slidewise.kernels.codegen.forms import forms",
-        f"lift, combine, lower = forms({form!r}, {kinds!r})",
-        passes,
-    ]
-    return load_source(f"{name}_{'_'.join(dtypes)}", "\n".join(lines))
-
-
-BUILTIN_OPTIONS = "cache=True, nogil=True, error_model='numpy'"
+def number_kernel(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
+    """The kernel where inputs are numbers or bools, and states a few numbers; None otherwise."""
+    if any(dtype not in _NUMBERS for dtype in dtypes):
+        return None
+    kernel = kernel_for(operator, dtypes)
+    return None if kernel is None or kernel.layout.array else kernel
 
 
 def _builtin(operator: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
-    layout, form = operator.layout(dtypes), operator.traits.form
-    if layout is None or form is None:
-        return None
-    passes = _passes(layout, len(dtypes), BUILTIN_OPTIONS)
-    module = load_builtin(operator.name, form, dtypes, passes)
-    return Kernel(operator.name, layout, module.rows_pass, module.keys_pass, module.bounds_pass)
+    form = compiled_form(operator, dtypes)
+    return None if form is None else Kernel(form)
 
 
 def _users(operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]) -> Kernel | None:
-    import numba
-
-    from slidewise.kernels.codegen.inference import infer
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            lift, combine, lower = map(compiled_function, functions)
-            inferred = infer(lift, combine, lower, dtypes)
+            return Kernel(compiled_by_user(operator, functions, dtypes))
     except Exception as error:
         warnings.warn(
             f"operator {operator.name!r} cannot be compiled and runs interpreted, which is slower: {reason(error)}",
             stacklevel=users_stack_level(),
         )
         return None
-    namespace: dict[str, Any] = {
-        "njit": numba.njit,
-        "u": numba.uintp,
-        "lift": inferred.lift,
-        "combine": inferred.combine,
-        "lower": inferred.lower,
-    }
-    text = _passes(inferred.layout, len(dtypes), "nogil=True")
-    exec(compile(text, f"<kernel of {operator.name}>", "exec"), namespace)
-    rows_pass, keys_pass, bounds_pass = [namespace[name] for name in ("rows_pass", "keys_pass", "bounds_pass")]
-    return Kernel(operator.name, inferred.layout, rows_pass, keys_pass, bounds_pass, inferred.lift)
-
-
-def _passes(layout: Layout, inputs: int, options: str) -> str:
-    fields = 0 if layout.scalar else len(layout.fields)
-    outputs = 0 if layout.single else len(layout.outputs)
-    passes = kernel_source(inputs, fields, outputs, layout.optional, layout.array)
-    return "\n".join(f"{text}\n{name} = njit({options})({name})" for name, text in passes.items())
 
 
 def reason(error: Exception) -> str:

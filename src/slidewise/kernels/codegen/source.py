@@ -1,13 +1,17 @@
-"""The source of a kernel for one shape of state: written out, so that Numba compiles straight loops over plain arrays.
+"""The passes over arrays as text, from which `weave` makes what Numba compiles for an operator.
 
-A state of several fields is stored as one array per field; a kernel's text names them. `lift`, `combine` and `lower`
-are the operator's functions, compiled. No kernel combines with the identity. `u` makes an index unsigned, which spares
-Numba the question whether it counts from the end.
+`lift`, `combine` and `lower` are the operator's functions, compiled. No pass combines with the identity. A pass over
+`each` goes over rows or over partials: it is woven for either.
 """
 
 from __future__ import annotations
 
-ROWS = """
+from slidewise.kernels.codegen.weave import UNSIGNED, Gap, Inputs, Lifted, numbered, rows_and_answers, states, weave
+from slidewise.operators.layout import Layout
+
+_ROWS = """
+# Woven in: x, the inputs; S, the states; O, the answers; lift, combine and lower.
+@jit
 def rows_pass({x}, n, {S}, {O}):
     \"\"\"Windows of n rows: suffix aggregates of one block, prefix aggregates of the next (van Herk, Gil, Werman).
 
@@ -20,49 +24,50 @@ def rows_pass({x}, n, {S}, {O}):
     step = 1
     for a in range(0, m, n):
         stop = min(n, m - a)
-        back = lift({x_a})
+        back = lift({x[a]})
         if stop == n:
-            front = lift({x_end})
+            front = lift({x[a + n - 1]})
             for j in range(n - 1):
                 if j:
-                    back = combine(back, lift({x_j}))
-                    front = combine(lift({x_k}), front)
+                    back = combine(back, lift({x[a + j]}))
+                    front = combine(lift({x[a + n - 1 - j]}), front)
                 if a:
-                    {load_old}
-                    {both_j}
+                    older = {S[place]}
+                    {O[a + j] = lower(combine(older, back))}
                 else:
-                    {only_j}
-                {store_new}
+                    {O[a + j] = lower(back)}
+                {S[place] = front}
                 place += step
             if n > 1:
-                back = combine(back, lift({x_end}))
-            {only_end}
+                back = combine(back, lift({x[a + n - 1]}))
+            {O[a + n - 1] = lower(back)}
             step = -step
             place += step
         else:
             for j in range(stop):
                 if j:
-                    back = combine(back, lift({x_j}))
+                    back = combine(back, lift({x[a + j]}))
                 if a:
-                    {load_old}
-                    {both_j}
+                    older = {S[place]}
+                    {O[a + j] = lower(combine(older, back))}
                     place += step
                 else:
-                    {only_j}
-"""
+                    {O[a + j] = lower(back)}
 
-KEYS = """
+@jit
 def keys_pass({x}, offsets, n, {S}, {O}):
     \"\"\"The same for many keys: key k has the rows from offsets[k] up to offsets[k + 1].\"\"\"
     for k in range(len(offsets) - 1):
         a = offsets[k]
         b = offsets[k + 1]
         if a < b:
-            rows_pass({x_of_key}, min(n, b - a), {S}, {O_of_key})
+            rows_pass({x[a:b]}, min(n, b - a), {S}, {O[a:b]})
 """
 
-BOUNDS = """
-def bounds_pass({x}, starts, ends, {S}, {O}):
+_BOUNDS = """
+# Woven in: each, rows or partials; S, the states; O, the answers; lift, combine and lower.
+@jit
+def bounds_pass({each}, starts, ends, {S}, {O}):
     \"\"\"Windows [starts, ends) that never move back: Two-Stacks Lite, its front in S and its back in one state.\"\"\"
     base = 0
     B = 0
@@ -73,99 +78,116 @@ def bounds_pass({x}, starts, ends, {S}, {O}):
         if s >= e:
             continue
         if s >= B:
-            front = lift({x_e})
-            {store_flip_first}
+            front = {each[e - 1]}
+            {S[e - 1 - s] = front}
             for k in range(e - 2, s - 1, -1):
-                front = combine(lift({x_k}), front)
-                {store_flip_k}
+                front = combine({each[k]}, front)
+                {S[k - s] = front}
             base = s
             B = e
             E = e
         else:
             if E == B and E < e:
-                back = lift({x_E})
+                back = {each[E]}
                 E += 1
             while E < e:
-                back = combine(back, lift({x_E}))
+                back = combine(back, {each[E]})
                 E += 1
-            {load_s}
+            front = {S[s - base]}
             if E > B:
                 front = combine(front, back)
-        {store_front_i}
+        {O[i] = lower(front)}
 """
 
+_PARTIALS = """
+# Woven in: each, rows or partials; S, the states; combine, and lift for rows.
+@jit
+def fold_pass({each}, offsets, {S}):
+    \"\"\"The aggregate of each run: run k has the elements from offsets[k] up to offsets[k + 1].\"\"\"
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        state = {each[a]}
+        for i in range(a + 1, offsets[k + 1]):
+            state = combine(state, {each[i]})
+        {S[k] = state}
 
-def kernel_source(inputs: int, fields: int, outputs: int, optional: bool, array: bool = False) -> dict[str, str]:
-    """The passes' texts by name, in order, for an operator of so many inputs, fields of state and fields of answer.
-
-    No fields mean that the state is one scalar, or one array; no outputs that the answer is one scalar.
-    """
-
-    def x(i: str) -> str:
-        return ", ".join(f"x{c}[u({i})]" for c in range(inputs))
-
-    def names(letter: str, count: int) -> str:
-        return ", ".join(f"{letter}{c}" for c in range(max(count, 1)))
-
-    def store(i: str, state: str = "front") -> str:
-        if array:
-            return f"S0[{i}, :] = {state}"
-        if not fields:
-            return f"S0[u({i})] = {state}"
-        return "; ".join(f"S{c}[u({i})] = {state}[{c}]" for c in range(fields))
-
-    def load(i: str, state: str = "front") -> str:
-        if not fields:
-            return f"{state} = S0[u({i})]"
-        return f"{state} = ({', '.join(f'S{c}[u({i})]' for c in range(fields))},)"
-
-    def answer(i: str, state: str) -> str:
-        if optional:
-            return f"keep(lower({state}), {i}, {O})"
-        if not outputs:
-            return f"O0[u({i})] = lower({state})"
-        return f"answer = lower({state}); " + "; ".join(f"O{c}[u({i})] = answer[{c}]" for c in range(outputs))
-
-    O = names("O", outputs) + (", V" if optional else "")  # noqa: E741
-    shared = {"x": names("x", inputs), "S": names("S", fields), "O": O}
-    rows = ROWS.format(
-        **shared,
-        x_a=x("a"),
-        x_j=x("a + j"),
-        x_k=x("a + n - 1 - j"),
-        x_end=x("a + n - 1"),
-        store_new=store("place"),
-        load_old=load("place", "older"),
-        both_j=answer("a + j", "combine(older, back)"),
-        only_j=answer("a + j", "back"),
-        only_end=answer("a + n - 1", "back"),
-    )
-    bounds = BOUNDS.format(
-        **shared,
-        x_e=x("e - 1"),
-        x_k=x("k"),
-        x_E=x("E"),
-        store_flip_first=store("e - 1 - s"),
-        store_flip_k=store("k - s"),
-        load_s=load("s - base"),
-        store_front_i=answer("i", "front"),
-    )
-    keys = KEYS.format(**shared, x_of_key=_slices(shared["x"]), O_of_key=_slices(O))
-    return {"rows_pass": (_keep(outputs, O) if optional else "") + rows, "keys_pass": keys, "bounds_pass": bounds}
-
-
-def _slices(names: str) -> str:
-    return ", ".join(f"{name}[a:b]" for name in names.split(", "))
-
-
-def _keep(outputs: int, O: str) -> str:  # noqa: E741
-    """A function that stores an answer, or marks that there is none."""
-    kept = "; ".join(f"O{c}[i] = answer[{c}]" for c in range(outputs)) if outputs else "O0[i] = answer"
-    return f"""
-@njit(nogil=True)
-def keep(answer, i, {O}):
-    if answer is None:
-        V[i] = False
-    else:
-        {kept}
+@jit
+def lift_pass({each}, m, {S}):
+    \"\"\"The aggregate of each of m rows by itself.\"\"\"
+    for i in range(m):
+        state = {each[i]}
+        {S[i] = state}
 """
+
+_RUNNING = """
+# Woven in: x, the inputs; S, the keys' states; O, the answers; lift, combine and lower.
+@jit
+def running_pass({x}, offsets, started, {S}, {O}):
+    \"\"\"Everything so far: key k has the rows from offsets[k] up to offsets[k + 1], and perhaps a state.\"\"\"
+    for k in range(len(offsets) - 1):
+        a = offsets[k]
+        b = offsets[k + 1]
+        if a < b:
+            new = lift({x[a]})
+            if started[k]:
+                older = {S[k]}
+                state = combine(older, new)
+            else:
+                state = new
+            {O[a] = lower(state)}
+            for i in range(a + 1, b):
+                state = combine(state, lift({x[i]}))
+                {O[i] = lower(state)}
+            {S[k] = state}
+"""
+
+# Other than the front of Two-Stacks, the one here ends in a state that is given, and never moves: no window starts
+# behind it.
+_SPANNING = """
+# Woven in: each, rows or partials; S, the states; O, the answers; lift, combine and lower.
+@jit
+def spanning_pass({each}, h, middle, starts, ends, enough, {S}, {O}):
+    \"\"\"Windows over the elements [starts, h), the state S[h] if there is a middle, and the elements [h, ends).\"\"\"
+    if h < 0:  # never: it tells the compiler what these are, and no row is lifted that is in no window
+        back = {each[0]}
+        state = back
+    if middle:
+        state = {S[h]}
+    for i in range(h - 1, -1, -1):
+        state = combine({each[i]}, state) if middle or i < h - 1 else {each[i]}
+        {S[i] = state}
+    E = h
+    for i in range(len(starts)):
+        while E < ends[i]:
+            back = {each[E]} if E == h else combine(back, {each[E]})
+            E += 1
+        if not enough[i]:
+            continue
+        s = starts[i]
+        if middle or s < h:
+            state = {S[s]}
+            if E > h:
+                state = combine(state, back)
+        else:
+            state = back
+        {O[i] = lower(state)}
+"""
+
+TEXTS = {"rows": _ROWS, "bounds": _BOUNDS, "partials": _PARTIALS, "running": _RUNNING, "spanning": _SPANNING}
+TEXT_OF = {
+    "rows_pass": "rows",
+    "keys_pass": "rows",
+    "bounds_pass": "bounds",
+    "fold_pass": "partials",
+    "lift_pass": "partials",
+    "running_pass": "running",
+    "spanning_pass": "spanning",
+}
+
+
+def pass_source(text: str, layout: Layout, inputs: int, partials: bool = False) -> str:
+    """One of the texts, by its name, for an operator of so many inputs; over its rows, or over partials."""
+    rows = Inputs(numbered("x", inputs), UNSIGNED)
+    each: Gap = states("P", layout, UNSIGNED) if partials else Lifted(rows)
+    gaps = rows_and_answers(layout, inputs, UNSIGNED)
+    return weave(TEXTS[text], {**gaps, "each": each, "S": states("S", layout, UNSIGNED)})

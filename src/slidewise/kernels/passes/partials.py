@@ -18,79 +18,10 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.codegen.templates import Passes, passes, run_pass
+from slidewise.kernels.codegen.kernel import Answers, Kernel, number_kernel
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.running import gathered, spread
 from slidewise.operators.operator import Operator
-
-_PASSES = """
-def lift_pass({x}, {S}):
-    for i in range(len(x0)):
-        state = lift({x_i})
-        {store_i}
-
-def fold_rows_pass({x}, offsets, {S}):
-    for k in range(len(offsets) - 1):
-        a = offsets[k]
-        state = lift({x_a})
-        for i in range(a + 1, offsets[k + 1]):
-            state = combine(state, lift({x_i}))
-        {store_k}
-
-def fold_pass(offsets, {S}):
-    for k in range(len(offsets) - 1):
-        a = offsets[k]
-        {load_a}
-        older = state
-        for i in range(a + 1, offsets[k + 1]):
-            {load_i}
-            older = combine(older, state)
-        state = older
-        {store_k}
-
-def windows_pass(m, starts, ends, {S}, {O}):
-    base = 0
-    B = 0
-    E = 0
-    j = 0
-    {load_j}
-    back = state
-    for i in range(len(starts)):
-        s = starts[i]
-        e = ends[i]
-        if s >= e:
-            continue
-        if s >= B:
-            j = e - 1
-            {load_j}
-            j = m + e - 1 - s
-            {store_j}
-            front = state
-            for k in range(e - 2, s - 1, -1):
-                {load_k}
-                state = combine(state, front)
-                front = state
-                j = m + k - s
-                {store_j}
-            base = s
-            B = e
-            E = e
-        else:
-            if E == B and E < e:
-                {load_E}
-                back = state
-                E += 1
-            while E < e:
-                {load_E}
-                back = combine(back, state)
-                E += 1
-            j = m + s - base
-            {load_j}
-            if E > B:
-                state = combine(state, back)
-        {answer_i}
-"""
 
 
 @dataclass(frozen=True)
@@ -131,10 +62,10 @@ class Partials:
             states = fields[0].tolist()
             runs = [_reduced(self.op, states[a:b]) for a, b in pairwise(filled.tolist())]
             return replace(self, fields=[_spread(_objects(runs), counts)], counts=counts)
+        folded = [np.empty(len(filled) - 1, field.dtype) for field in fields]
         if len(filled) > 1:
-            self._run("fold_pass", filled, *fields)
-        folded = [_spread(field[: len(filled) - 1], counts) for field in fields]
-        return replace(self, fields=folded, counts=counts)
+            self._kernel().run("fold_pass", *fields, filled, *folded, partials=True)
+        return replace(self, fields=[_spread(field, counts) for field in folded], counts=counts)
 
     def windows(self, starts: Array, ends: Array, least: int) -> Answers:
         """The answers over those from starts[i] up to ends[i], which never fall; fewer than `least` rows give none."""
@@ -162,24 +93,21 @@ class Partials:
             return interpreted(replace(self.op, lift=_unboxed, inputs=("state",)), [boxes], starts, ends)
 
     def _compiled(self, fields: list[Array], starts: Array, ends: Array) -> Answers:
-        layout = self._passes().layout
-        m, count = len(starts), len(fields[0])
+        kernel = self._kernel()
+        layout = kernel.layout
+        m = len(starts)
         outputs = [np.zeros(m, dtype) for dtype in layout.outputs]
         valid = [np.ones(m, np.bool_)] if layout.optional else []
-        if m and count:
-            room = int(longest(starts, ends))  # the front's partials lie behind the elements
-            stored = [np.concatenate([field, np.empty(room, field.dtype)]) for field in fields]
-            self._run("windows_pass", count, starts, ends, *stored, *outputs, *valid)
+        if m and len(fields[0]):
+            front = [np.empty(int(longest(starts, ends)), field.dtype) for field in fields]
+            kernel.run("bounds_pass", *fields, starts, ends, *front, *outputs, *valid, partials=True)
         return Answers(outputs, valid[0] if valid else None, not layout.single)
 
-    def _passes(self) -> Passes:
+    def _kernel(self) -> Kernel:
         assert self.dtypes is not None
-        compiled = _passes_of(self.op, self.dtypes)
-        assert compiled is not None
-        return compiled
-
-    def _run(self, name: str, *arguments: Any) -> None:
-        run_pass(self.op, self._passes().run[name], arguments)
+        kernel = _passes_of(self.op, self.dtypes)
+        assert kernel is not None
+        return kernel
 
     def as_objects(self) -> Partials:
         """The same with states as the interpreted operator knows them."""
@@ -230,14 +158,14 @@ def partials(op: Operator, inputs: Sequence[Array], valid: Array | None, offsets
     fields = [np.empty(runs, dtype) for dtype in compiled.layout.fields]
     if runs:
         if offsets is None:
-            run_pass(op, compiled.run["lift_pass"], [*rows, *fields])
+            compiled.run("lift_pass", *rows, runs, *fields)
         else:
-            run_pass(op, compiled.run["fold_rows_pass"], [*rows, filled, *fields])
+            compiled.run("fold_pass", *rows, filled, *fields)
     return Partials(op, [_spread(field, counts) for field in fields], counts, dtypes)
 
 
-def _passes_of(op: Operator, dtypes: tuple[str, ...]) -> Passes | None:
-    return passes("partials", _PASSES, op, dtypes)
+def _passes_of(op: Operator, dtypes: tuple[str, ...]) -> Kernel | None:
+    return number_kernel(op, dtypes)
 
 
 def _unboxed(box: tuple[Any]) -> Any:

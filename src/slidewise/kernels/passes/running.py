@@ -11,30 +11,10 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.codegen.templates import passes, run_pass
+from slidewise.kernels.codegen.kernel import Answers, number_kernel
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import State
-
-_PASS = """
-def running_pass({x}, offsets, started, {S}, {O}):
-    for k in range(len(offsets) - 1):
-        a = offsets[k]
-        b = offsets[k + 1]
-        if a < b:
-            new = lift({x_a})
-            if started[k]:
-                {load_k}
-                state = combine(state, new)
-            else:
-                state = new
-            {answer_a}
-            for i in range(a + 1, b):
-                state = combine(state, lift({x_i}))
-                {answer_i}
-            {store_k}
-"""
 
 
 def running(
@@ -45,10 +25,10 @@ def running(
     Key k has the rows from offsets[k] up to offsets[k + 1], all of which count, and comes with states[k], None where it
     has had no rows. Gives None where the operator cannot be compiled, or a state does not fit the rows' type.
     """
-    compiled = passes("running", _PASS, op, tuple(str(x.dtype) for x in inputs))
-    if compiled is None:
+    kernel = number_kernel(op, tuple(str(x.dtype) for x in inputs))
+    if kernel is None:
         return None
-    layout = compiled.layout
+    layout = kernel.layout
     started = np.array([state is not None for state in states], np.bool_)
     fields = spread(op, layout, states)
     if fields is None:
@@ -56,7 +36,7 @@ def running(
     m = len(inputs[0])
     outputs = [np.empty(m, dtype) for dtype in layout.outputs]
     valid = [np.ones(m, np.bool_)] if layout.optional else []
-    run_pass(op, compiled.run["running_pass"], [*inputs, offsets, started, *fields, *outputs, *valid])
+    kernel.run("running_pass", *inputs, offsets, started, *fields, *outputs, *valid)
     answers = Answers(outputs, valid[0] if valid else None, not layout.single)
     return answers, _gathered(op, inputs, offsets, states, fields)
 

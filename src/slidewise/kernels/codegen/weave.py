@@ -1,0 +1,190 @@
+"""Weaving: the one way in which this package makes code out of text.
+
+A loop that calls an operator's functions and stores its states cannot be one compiled function: a state of three fields
+lies in three arrays. So such a loop is written once, as Python with gaps in braces, and woven for each layout:
+
+- `{name}`: what a name stands for: parameters, an expression or whole lines;
+- `{name[index]}`: the element there, one value made of each field's array; of a slice, the slices as parameters;
+- `{name[index] = value}`: the statement that stores a value there.
+
+A gap may hold other gaps, and so may what it stands for. What has several lines stands alone on its line, and all of
+its lines get that line's indentation. A text begins with a comment that says what is woven in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from slidewise.operators.layout import Layout
+
+_GAP = re.compile(r"\{(\w+)(?:\[([^{}]*?)\](?: = ([^{}]*))?)?\}")
+UNSIGNED = "u({})"  # which spares Numba the question whether an index counts from the end
+
+
+class Elements(Protocol):
+    """What can be indexed in a text: `str` of it gives its arrays as parameters."""
+
+    def load(self, index: str) -> str:
+        """The expression for the element at an index."""
+
+    def store(self, index: str, value: str) -> str:
+        """The statement that puts a value there."""
+
+
+Gap = str | Elements
+
+
+def weave(text: str, gaps: Mapping[str, Gap]) -> str:
+    """The text with all of its gaps filled.
+
+    >>> pairs = Arrays(("S0", "S1"))
+    >>> print(weave("def swap({S}, i, j):\\n    {S[i] = combine({S[j]}, v)}", {"S": pairs}))
+    def swap(S0, S1, i, j):
+        stored = combine((S0[j], S1[j],), v); S0[i] = stored[0]; S1[i] = stored[1]
+    """
+
+    def fill(found: re.Match[str]) -> str:
+        name, index, value = found.groups()
+        gap = gaps[name]
+        if index is None:
+            return _indented(str(gap), found)
+        assert not isinstance(gap, str), f"{{{name}}} has no elements"
+        return gap.load(index) if value is None else _indented(gap.store(index, value), found)
+
+    while True:
+        text, count = _GAP.subn(fill, text)
+        if not count:
+            assert "{" not in text, f"a gap that is not closed: {text[text.index('{') :][:60]!r}"
+            return text
+
+
+def _indented(filling: str, found: re.Match[str]) -> str:
+    if "\n" not in filling:
+        return filling
+    line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
+    assert not line.strip(), f"several lines at the end of {line!r}"
+    return filling.replace("\n", f"\n{line}")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """States in arrays, one for each field; `scalar` states are bare values, and others tuples.
+
+    `place` is how an index is written. With `rows`, states are arrays themselves: the rows of a matrix.
+    """
+
+    names: tuple[str, ...]
+    scalar: bool = False
+    place: str = "{}"
+    rows: bool = False
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+    def load(self, index: str) -> str:
+        parts = _elements(self.names, index, self.place)
+        return parts[0] if self.scalar else f"({' '.join(f'{part},' for part in parts)})"
+
+    def store(self, index: str, value: str) -> str:
+        if self.rows:
+            return f"{self.names[0]}[{index}, :] = {value}"
+        parts = _elements(self.names, index, self.place)
+        return f"{parts[0]} = {value}" if self.scalar else _spread(parts, value, "stored")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The columns of the rows; an element is the arguments of `lift`."""
+
+    names: tuple[str, ...]
+    place: str = "{}"
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+    def load(self, index: str) -> str:
+        return ", ".join(_elements(self.names, index, self.place))
+
+    def store(self, index: str, value: str) -> str:
+        raise TypeError("inputs are only read")
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """The rows' states, lifted when they are read."""
+
+    inputs: Inputs
+
+    def __str__(self) -> str:
+        return str(self.inputs)
+
+    def load(self, index: str) -> str:
+        return f"lift({self.inputs.load(index)})"
+
+    def store(self, index: str, value: str) -> str:
+        raise TypeError("inputs are only read")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers' arrays; where `lower` may answer None, `valid` beside them, in which that is marked."""
+
+    names: tuple[str, ...]
+    single: bool
+    optional: bool
+    place: str = "{}"
+
+    def __str__(self) -> str:
+        return ", ".join(self._all())
+
+    def load(self, index: str) -> str:
+        return ", ".join(_elements(self._all(), index, self.place))
+
+    def store(self, index: str, value: str) -> str:
+        parts = _elements(self.names, index, self.place)
+        if not self.optional:
+            return f"{parts[0]} = {value}" if self.single else _spread(parts, value, "answer")
+        stored = f"{parts[0]} = answer" if self.single else _spread(parts, "answer", "answer")
+        (mark,) = _elements(("valid",), index, self.place)
+        return f"answer = {value}\nif answer is None:\n    {mark} = False\nelse:\n    {stored}"
+
+    def _all(self) -> tuple[str, ...]:
+        return (*self.names, "valid") if self.optional else self.names
+
+
+def _elements(names: tuple[str, ...], index: str, place: str) -> list[str]:
+    at = index if ":" in index else place.format(index)
+    return [f"{name}[{at}]" for name in names]
+
+
+def _spread(parts: list[str], value: str, name: str) -> str:
+    """A tuple's fields, each to its place; what is no variable yet becomes one of this name."""
+    before = "" if value.isidentifier() else f"{name} = {value}; "
+    name = value if value.isidentifier() else name
+    return before + "; ".join(f"{part} = {name}[{c}]" for c, part in enumerate(parts))
+
+
+def numbered(letter: str, count: int) -> tuple[str, ...]:
+    """Names of so many arrays.
+
+    >>> numbered("x", 2)
+    ('x0', 'x1')
+    """
+    return tuple(f"{letter}{c}" for c in range(count))
+
+
+def states(letter: str, layout: Layout, place: str = "{}") -> Arrays:
+    """Arrays of an operator's states."""
+    return Arrays(numbered(letter, len(layout.fields)), layout.scalar or layout.array, place, layout.array)
+
+
+def rows_and_answers(layout: Layout, inputs: int, place: str = "{}") -> dict[str, Gap]:
+    """What every text has: x, the inputs, and O, the answers."""
+    outputs = numbered("O", len(layout.outputs))
+    return {
+        "x": Inputs(numbered("x", inputs), place),
+        "O": Answers(outputs, layout.single, layout.optional, place),
+    }
