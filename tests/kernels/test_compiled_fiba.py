@@ -44,7 +44,7 @@ affine = sw.operator(
 def in_python(min_arity: int) -> CompiledFiba:
     """The window whose functions are the source itself."""
     layout = Layout(fields=("int64", "int64"), outputs=("int64",))
-    text = fiba_source(layout, 1, min_arity).replace("from slidewise.kernels.compiler.jit import borrowed", "")
+    text = fiba_source(layout, 1, min_arity)
     namespace: dict[str, Any] = {
         "jit": lambda f: f,
         "inlined": lambda f: f,

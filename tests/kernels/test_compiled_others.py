@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import slidewise as sw
 from slidewise.compiled.peer_source import OTHERS, slots
 from slidewise.compiled.source import array_names, compiled_source
-from slidewise.evaluation.measure import windows
+from slidewise.evaluation.measure import timed_runs
 from slidewise.operators.layout import Layout
 from slidewise.swag.flat_fat import EMPTY
 
@@ -182,6 +182,6 @@ def test_windows_slide_fill_and_drain(algorithm: str) -> None:
 # Compiled, Recalc and SlickDeque are in the tests of the evaluation.
 @pytest.mark.parametrize("algorithm", ["SubtractOnEvict", "FlatFat", "BInt", "Amta"])
 def test_compiled_they_give_the_answers_of_a_kernel(algorithm: str) -> None:
-    values = windows.values_of("sum", 11)
+    values = timed_runs.values_of("sum", 11)
     rolled = np.lib.stride_tricks.sliding_window_view(values[1:300], 100)
-    assert windows.rounds(algorithm, "sum", values, 100, 200).total == rolled.sum()
+    assert timed_runs.rounds(algorithm, "sum", values, 100, 200).total == rolled.sum()

@@ -11,10 +11,10 @@ from slidewise.compiled.order_statistics import CompiledOrder
 from slidewise.compiled.source import STEPS, Steps, compiled_source
 from slidewise.compiled.window import WINDOWS, Compiled, Program
 from slidewise.errors import InputError, SlidewiseError, UnsuitableOperatorError
+from slidewise.kernels.codegen.compiled_operator import CompiledOperator, compiled_by_user, compiled_form
 from slidewise.kernels.codegen.kernel import reason
-from slidewise.kernels.compiler.cache import load_source
 from slidewise.kernels.compiler.fingerprints import Fingerprint, fingerprint
-from slidewise.kernels.compiler.user_functions import LruCache, compiled_function
+from slidewise.kernels.compiler.user_functions import LruCache
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.swag import Fiba, OrderStatistics, Swag
@@ -72,41 +72,21 @@ def _source(algorithm: str, layout: Layout, inputs: int) -> tuple[Steps, str]:
 
 
 def _program(algorithm: str, operator: Operator, dtypes: tuple[str, ...]) -> Program:
-    layout = operator.layout(dtypes)
-    if layout is not None:
-        return _PROGRAMS.get_or_make(
-            (algorithm, operator.name, dtypes), lambda: _builtin(algorithm, operator, dtypes, layout)
-        )
+    form = compiled_form(operator, dtypes)
+    if form is not None:
+        return _PROGRAMS.get_or_make((algorithm, operator.name, dtypes), lambda: _loaded(algorithm, form))
     functions = tuple(fingerprint(function) for function in (operator.lift, operator.combine, operator.lower))
     return _PROGRAMS.get_or_make((algorithm, functions, dtypes), lambda: _users(algorithm, operator, functions, dtypes))
 
 
-def _builtin(algorithm: str, operator: Operator, dtypes: tuple[str, ...], layout: Layout) -> Program:
-    kinds = tuple("f" if dtype == "float64" else "i" for dtype in dtypes)
-    steps, source = _source(algorithm, layout, len(dtypes))
-    text = "\n".join(
-        [
-            "from numba import uint64",
-            "from slidewise.kernels.compiler.jit import njit",
-            "from slidewise.kernels.codegen.forms import forms",
-            f"lift, combine, lower = forms({operator.traits.form!r}, {kinds!r})",
-            "jit = njit(cache=True, nogil=True, error_model='numpy')",
-            "inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True)",
-            source,
-        ]
-    )
-    module = load_source(f"{algorithm}_{operator.name}_{'_'.join(dtypes)}", text)
-    return Program(steps, layout, vars(module))
+def _loaded(algorithm: str, operator: CompiledOperator) -> Program:
+    steps, text = _source(algorithm, operator.layout, len(operator.dtypes))
+    return Program(steps, operator.layout, operator.load(algorithm, text))
 
 
 def _users(algorithm: str, operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]) -> Program:
-    import numba
-
-    from slidewise.kernels.codegen.inference import infer
-
     try:
-        lift, combine, lower = map(compiled_function, functions)
-        inferred = infer(lift, combine, lower, dtypes)
+        inferred = compiled_by_user(operator, functions, dtypes)
         if inferred.layout.array:
             raise TypeError("its state is an array")
     except Exception as error:
@@ -114,17 +94,7 @@ def _users(algorithm: str, operator: Operator, functions: tuple[Fingerprint, ...
             f"operator {operator.name!r} cannot be compiled for {', '.join(dtypes)}: {reason(error)}; what can be is "
             f"an operator of one's own whose state is a number, a bool or a tuple of these, and {_built_in(dtypes)}"
         ) from error
-    namespace: dict[str, Any] = {
-        "jit": numba.njit(nogil=True),
-        "inlined": numba.njit(nogil=True, forceinline=True),
-        "uint64": numba.uint64,
-        "lift": inferred.lift,
-        "combine": inferred.combine,
-        "lower": inferred.lower,
-    }
-    steps, text = _source(algorithm, inferred.layout, len(dtypes))
-    exec(compile(text, f"<{algorithm} of {operator.name}>", "exec"), namespace)
-    return Program(steps, inferred.layout, namespace)
+    return _loaded(algorithm, inferred)
 
 
 def _built_in(dtypes: tuple[str, ...]) -> str:

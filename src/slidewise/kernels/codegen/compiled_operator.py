@@ -67,7 +67,9 @@ def compiled_form(operator: Operator, dtypes: tuple[str, ...]) -> CompiledOperat
     return None if layout is None or form is None else CompiledOperator(operator.name, dtypes, layout, form)
 
 
-def compiled_by_user(operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]) -> CompiledOperator:
+def compiled_by_user(
+    operator: Operator, functions: tuple[Fingerprint, ...], dtypes: tuple[str, ...]
+) -> CompiledOperator:
     """A user's operator, from the fingerprints of its functions; raises Numba's error where it cannot be compiled."""
     from slidewise.kernels.codegen.inference import infer
 
