@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slidewise.operators.operator import Operator
 from slidewise.swag.interface import Swag
 
 if TYPE_CHECKING:
-    pass
+    from slidewise.compiled.inputs import TypeNames
+    from slidewise.compiled.order_statistics import CompiledOrder
+    from slidewise.compiled.window import Compiled
 
 
-def compiled(algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None) -> Any:
+def compiled(
+    algorithm: type[Swag], operator: Operator, dtype: TypeNames, min_arity: int | None = None
+) -> Compiled | CompiledOrder:
     """An algorithm of the paper, compiled for an operator over numbers of a type.
 
     The algorithm is `TwoStacks`, `TwoStacksLite`, `Daba`, `DabaLite`, `FlatFit`, `Fiba` with a `min_arity`, or, for

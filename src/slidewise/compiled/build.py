@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from slidewise.compiled.fiba import CompiledFiba
 from slidewise.compiled.fiba_source import fiba_source
-from slidewise.compiled.inputs import read_dtype
+from slidewise.compiled.inputs import TypeNames, read_dtype
 from slidewise.compiled.order_statistics import CompiledOrder
 from slidewise.compiled.source import STEPS, Steps, compiled_source
 from slidewise.compiled.window import WINDOWS, Compiled, Program
@@ -21,7 +19,7 @@ from slidewise.swag import Fiba, OrderStatistics, Swag
 
 
 def compiled(
-    algorithm: type[Swag], operator: Operator, dtype: Any, min_arity: int | None = None
+    algorithm: type[Swag], operator: Operator, dtype: TypeNames, min_arity: int | None = None
 ) -> Compiled | CompiledOrder:
     """An algorithm of the paper compiled for one operator and type: an empty window with native loops.
 

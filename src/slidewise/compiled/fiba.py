@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from slidewise.arrays import Array
 from slidewise.compiled.fiba_source import (
@@ -23,10 +24,12 @@ from slidewise.compiled.fiba_source import (
     T0,
     levels,
 )
-from slidewise.compiled.inputs import read_column, read_number
+from slidewise.compiled.inputs import Columns, read_column, read_number
 from slidewise.compiled.window import SMALLEST, Compiled, Program
 from slidewise.errors import EmptyWindowError, InputError, SlidewiseError
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import Answer, State, Value
+from slidewise.swag.structures.times import RowTime
 
 EVICT, EVICT_UNTIL, EVICT_MANY, FIND_TIMES, FIND_ROWS, SETTLE = range(6)  # what the compiled `step` can do
 
@@ -48,7 +51,7 @@ class CompiledFiba(Compiled):
         self.min_arity = min_arity
         super().__init__(operator, dtypes, program)
 
-    def insert(self, t: Any, *row: Any) -> None:
+    def insert(self, t: Value, *row: Value) -> None:
         """Put a row behind all rows of its time and before; without a time, at the end."""
         timed = len(row) >= len(self.dtypes)
         values = self._each_input(row if timed else (t, *row), read_number)
@@ -63,7 +66,7 @@ class CompiledFiba(Compiled):
         self._step("step", [EVICT, 0, 0])
         self._timed = self._timed and len(self) > 0
 
-    def evict_until(self, t: Any) -> None:
+    def evict_until(self, t: RowTime) -> None:
         """Drop every row whose time is t or earlier. Combine calls: at most O(log n)."""
         if not self:
             return
@@ -87,7 +90,7 @@ class CompiledFiba(Compiled):
             self._make_room(n)
             self._step("step", [EVICT_MANY, int(k), 0])
 
-    def range_query(self, t0: Any, t1: Any) -> Any:
+    def range_query(self, t0: RowTime, t1: RowTime) -> Answer:
         """The answer for the rows of the times from t0 to t1, both included. Combine calls: O(log n)."""
         if self:
             t0, t1 = self._time(t0), self._time(t1)
@@ -97,7 +100,7 @@ class CompiledFiba(Compiled):
                     return self._run("query_between")
         return self.operator.lower(self.operator.identity)
 
-    def suffix(self, k: int) -> Any:
+    def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`. Combine calls: O(log n)."""
         if not isinstance(k, (int, np.integer)) or not 0 <= k <= len(self):
             raise EmptyWindowError(f"cannot aggregate the {k} youngest rows: the window holds {len(self)}")
@@ -132,27 +135,27 @@ class CompiledFiba(Compiled):
         numbers[0, FREE] = numbers[root, ROWS]
         numbers[0, [LEFT, RIGHT]] = root
 
-    def insert_many(self, values: Any, times: Any = None) -> None:
+    def insert_many(self, values: Columns, times: npt.ArrayLike | None = None) -> None:
         """Insert every row of an array, or of a tuple of arrays where the operator has several inputs."""
         inputs = self._columns(values)
         if not len(inputs[0]):
             return
-        told = self._times(times, len(inputs[0]))
+        row_times = self._times(times, len(inputs[0]))
         self._make_room(len(self) + len(inputs[0]))
-        self._loop("insert_many", [*inputs, told, times is not None])
+        self._loop("insert_many", [*inputs, row_times, times is not None])
 
-    def rounds(self, values: Any, times: Any = None) -> Any:
+    def rounds(self, values: Columns, times: npt.ArrayLike | None = None) -> Array | tuple[Array, ...]:
         """For every row evict, insert and query: the answers, one array for each field of the answer."""
         inputs = self._columns(values)
         if len(inputs[0]):
             self._require_a_row()
-        told = self._times(times, len(inputs[0]))
+        row_times = self._times(times, len(inputs[0]))
         self._make_room(len(self) + 1)
         if times is None:
-            return self._answers("rounds", inputs, told, 0)
-        return self._answers("timed_rounds", inputs, told)
+            return self._answers("rounds", inputs, row_times, 0)
+        return self._answers("timed_rounds", inputs, row_times)
 
-    def fill_and_drain(self, values: Any, n: int) -> Any:
+    def fill_and_drain(self, values: Columns, n: int) -> Array | tuple[Array, ...]:
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"fill_and_drain takes a number of rows n from 1 on, not {n!r}")
         inputs = self._columns(values)
@@ -247,19 +250,19 @@ class CompiledFiba(Compiled):
         spines = self._arrays[0][: int(self._arrays[0][0, HEIGHT]) + 1]
         return bool((spines[:, PLACE] != spines[:, STOP]).any())
 
-    def _times(self, times: Any, rows: int) -> Array:
+    def _times(self, times: npt.ArrayLike | None, rows: int) -> Array:
         """The times of rows to come; one for all where they go to the end."""
         if times is None:
             return np.array([self._last_time()])
-        told = read_column(times, "int64", "times")
-        if len(told) != rows:
-            raise InputError(f"{rows} rows and {len(told)} times; they must be of one length")
+        row_times = read_column(times, "int64", "times")
+        if len(row_times) != rows:
+            raise InputError(f"{rows} rows and {len(row_times)} times; they must be of one length")
         if len(self):
             self._require_times()
         self._timed = self._timed or rows > 0
-        return told
+        return row_times
 
-    def _time(self, t: Any) -> int:
+    def _time(self, t: RowTime) -> int:
         if len(self):
             self._require_times()
         return int(read_number(t, "int64", "a time"))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from slidewise.arrays import Array
 from slidewise.errors import InputError
+from slidewise.operators.types import Value
 
+# The type of the input, or a tuple of several inputs' types; an array of rows, or a tuple of such arrays.
+TypeNames: TypeAlias = npt.DTypeLike | tuple[npt.DTypeLike, ...] | list[npt.DTypeLike]
+Columns: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, ...]
 TYPES = ("float64", "int64", "bool")
 _PYTHON: dict[str, type[int] | type[float]] = {"float64": float, "int64": int, "bool": bool}
 _WORDS = {"float64": "numbers", "int64": "64-bit integers", "bool": "True and False"}
 
 
-def read_dtype(dtype: Any) -> str:
+def read_dtype(dtype: npt.DTypeLike) -> str:
     """The name of a type that can be compiled for.
 
     >>> import numpy as np
@@ -30,7 +35,7 @@ def read_dtype(dtype: Any) -> str:
     return name
 
 
-def read_number(x: Any, dtype: str, operator: str) -> int | float:
+def read_number(x: Value, dtype: str, operator: str) -> int | float:
     """A number of this type, where x is one without loss."""
     kinds = {"float64": "fiub", "int64": "iub", "bool": "b"}[dtype]
     if x is not None and not isinstance(x, (str, bytes)):
@@ -42,7 +47,7 @@ def read_number(x: Any, dtype: str, operator: str) -> int | float:
     _refuse(x, dtype, operator)
 
 
-def read_column(values: Any, dtype: str, operator: str) -> npt.NDArray[Any]:
+def read_column(values: npt.ArrayLike, dtype: str, operator: str) -> Array:
     """A contiguous array of this type, where the values are that without loss."""
     if isinstance(values, np.ma.MaskedArray):
         if values.mask.any():
@@ -62,7 +67,7 @@ def read_column(values: Any, dtype: str, operator: str) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array, dtype)
 
 
-def _refuse(x: Any, dtype: str, operator: str) -> NoReturn:
+def _refuse(x: Value, dtype: str, operator: str) -> NoReturn:
     if x is None:
         raise InputError(f"{operator}: compiled code takes no None; leave such rows out, or use the interpreted class")
     raise InputError(f"{operator} was compiled for {_WORDS[dtype]} ({dtype}), but got {x!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from slidewise.arrays import Array
 from slidewise.compiled.inputs import read_column, read_number
@@ -15,6 +16,7 @@ from slidewise.kernels.order.order_tree import Tree
 from slidewise.kernels.order.quantiles import METHODS, gap_of, place_of
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Quantile
+from slidewise.operators.types import Value
 
 SMALLEST = 8
 START, STOP, NANS = range(3)
@@ -96,17 +98,17 @@ class CompiledOrder:
     __slots__ = ("_interpolation", "_q", "_ring", "_state", "_tree", "dtype", "operator")
 
     def __init__(self, operator: Operator, dtype: str) -> None:
-        asked = operator.traits.quantile
-        if asked is None or dtype == "bool":
+        quantile = operator.traits.quantile
+        if quantile is None or dtype == "bool":
             raise InputError(
                 f"OrderStatistics is compiled for median and quantile over float64 or int64, not {operator.name} over "
                 f"{dtype}"
             )
         self.operator, self.dtype = operator, dtype
-        self._q, self._interpolation = asked
+        self._q, self._interpolation = quantile
         self.clear()
 
-    def insert(self, e: Any) -> None:
+    def insert(self, e: Value) -> None:
         """Put a row at the back."""
         self.insert_many(np.array([read_number(e, self.dtype, self.operator.name)], self.dtype))
 
@@ -128,7 +130,7 @@ class CompiledOrder:
         _query(self._tree, self._state, float(q), METHODS[self._interpolation], out, 0)
         return out[0].item()
 
-    def rank(self, x: Any) -> int:
+    def rank(self, x: Value) -> int:
         """How many values of the window lie below x."""
         return int(trees.rank(self._tree, read_number(x, self.dtype, self.operator.name)))
 
@@ -149,7 +151,7 @@ class CompiledOrder:
         self._ring = np.empty(SMALLEST, self.dtype)
         self._tree = trees.new_tree(trees.nodes_for(SMALLEST), self.dtype)
 
-    def insert_many(self, values: Any) -> None:
+    def insert_many(self, values: npt.ArrayLike) -> None:
         """Insert every row of an array."""
         column = read_column(values, self.dtype, self.operator.name)
         self._fit(len(self) + len(column))
@@ -163,7 +165,7 @@ class CompiledOrder:
         if 4 * len(self) < len(self._ring) and len(self._ring) > SMALLEST:
             self._fit(len(self), shrink=True)
 
-    def rounds(self, values: Any) -> Array:
+    def rounds(self, values: npt.ArrayLike) -> Array:
         """For every row evict, insert and query: the answers."""
         column = read_column(values, self.dtype, self.operator.name)
         if len(column) and not len(self):
@@ -175,8 +177,9 @@ class CompiledOrder:
     def _answers(self, count: int) -> Array:
         return np.empty(count, np.float64 if Quantile(self._q, self._interpolation).computed else self.dtype)
 
-    def _rows(self) -> Any:
-        return self._ring[np.arange(self._state[START], self._state[STOP]) & (len(self._ring) - 1)]
+    def _rows(self) -> Array:
+        rows: Array = self._ring[np.arange(self._state[START], self._state[STOP]) & (len(self._ring) - 1)]
+        return rows
 
     def _fit(self, rows: int, shrink: bool = False) -> None:
         """Make the arrays as large as so many rows need, with some to spare."""
@@ -191,7 +194,7 @@ class CompiledOrder:
         self._tree = trees.new_tree(trees.nodes_for(size), self.dtype)
         _insert_many(self._ring, self._tree, self._state, old)
 
-    def _check(self, rows: Any = None) -> None:
+    def _check(self, rows: npt.ArrayLike | None = None) -> None:
         """Verify the invariants: ring and tree hold the same, ranks are right, and nodes are neither full nor thin."""
         values = self._rows()
         assert rows is None or np.array_equal(values, np.asarray(rows, self.dtype), equal_nan=self.dtype == "float64")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slidewise.kernels.codegen.weave import Arrays, Gap, rows_and_answers, states, weave
+from slidewise.kernels.codegen.weave import Gap, StateArrays, rows_and_answers, states, weave
 from slidewise.operators.layout import Layout
 
 
@@ -314,7 +314,7 @@ def compiled_source(
     gaps: dict[str, Gap] = {
         **rows_and_answers(layout, inputs),
         **{ring: states(ring, layout, place) for ring in steps.rings},
-        **{positions: Arrays((positions,), scalar=True, place=place) for positions in steps.positions},
+        **{positions: StateArrays((positions,), scalar=True, place=place) for positions in steps.positions},
         "state": ", ".join((*steps.pointers, *steps.partials)),
         "arrays": ", ".join(arrays),
         "mask": f"mask = uint64({arrays[0]}.size - 1)",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from slidewise.arrays import Array
-from slidewise.compiled.inputs import TYPES, read_column, read_number
+from slidewise.compiled.inputs import TYPES, Columns, read_column, read_number
 from slidewise.compiled.source import Steps
 from slidewise.errors import EmptyWindowError, InputError, OperatorFailedError, SlidewiseError, SumOverflowError
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
+from slidewise.operators.types import Answer, State, Value
 
+T = TypeVar("T")
 SMALLEST = 8
 
 
@@ -47,7 +49,7 @@ class Compiled:
     operator: Operator
     dtypes: tuple[str, ...]
     _program: Program
-    _state: tuple[Any, ...]
+    _state: tuple[State, ...]
     _arrays: list[Array]
 
     def __init__(self, operator: Operator, dtypes: tuple[str, ...], program: Program) -> None:
@@ -56,7 +58,7 @@ class Compiled:
         self._program = program
         self.clear()
 
-    def insert(self, e: Any, *more: Any) -> None:
+    def insert(self, e: Value, *more: Value) -> None:
         """Put a row at the back; several arguments are several columns."""
         row = self._each_input((e, *more), read_number)
         self._make_room(len(self) + 1)
@@ -67,11 +69,11 @@ class Compiled:
         self._require_a_row()
         self._state = self._run("evict")
 
-    def query(self) -> Any:
+    def query(self) -> Answer:
         """The answer: the lowered aggregate of all rows from oldest to youngest."""
         return self._run("query") if self else self.operator.lower(self.operator.identity)
 
-    def partial(self) -> Any:
+    def partial(self) -> State:
         """The aggregate of the window before `lower`, as kernels store it; the operator's identity when it is empty."""
         return self._run("partial") if self else self.operator.identity
 
@@ -87,13 +89,13 @@ class Compiled:
         self._state = (0,) * len(steps.pointers) + (unused,) * len(steps.partials)
         self._arrays = self._new_arrays(SMALLEST)
 
-    def insert_many(self, values: Any) -> None:
+    def insert_many(self, values: Columns) -> None:
         """Insert every row of an array, or of a tuple of arrays where the operator has several inputs."""
         inputs = self._columns(values)
         self._make_room(len(self) + len(inputs[0]))
         self._state = self._loop("insert_many", inputs)
 
-    def rounds(self, values: Any) -> Any:
+    def rounds(self, values: Columns) -> Array | tuple[Array, ...]:
         """For every row evict, insert and query: the answers, one array for each field of the answer.
 
         No answer is NaN where answers are floats, and masked otherwise.
@@ -103,7 +105,7 @@ class Compiled:
             self._require_a_row()
         return self._answers("rounds", inputs)
 
-    def fill_and_drain(self, values: Any, n: int) -> Any:
+    def fill_and_drain(self, values: Columns, n: int) -> Array | tuple[Array, ...]:
         """Insert and query until the window holds n rows, then evict all of them, and so on for every row: the answers.
 
         A window that holds rows is filled up first; the rows of an unfinished turn stay in it.
@@ -118,12 +120,12 @@ class Compiled:
     def partials(self) -> dict[str, Any]:
         """Every stored partial, for tests and pictures: lists from the oldest row on, and single ones while in use."""
         steps = self._program.steps
-        found: dict[str, Any] = {name: self._states(name, range(*self._span())) for name in steps.rings}
+        partials: dict[str, Any] = {name: self._states(name, range(*self._span())) for name in steps.rings}
         if "aggB" in steps.partials and self.B != self.E:
-            found["aggB"] = self._state[-1]
+            partials["aggB"] = self._state[-1]
         if "aggRA" in steps.partials and self.L != self.R:
-            found["aggRA"] = self._state[-2]
-        return found
+            partials["aggRA"] = self._state[-2]
+        return partials
 
     def __getattr__(self, name: str) -> int:
         if not name.startswith("_") and name in self._program.steps.pointers:
@@ -195,7 +197,7 @@ class Compiled:
             self.clear()
             raise
 
-    def _answers(self, function: str, inputs: list[Array], *more: Any) -> Any:
+    def _answers(self, function: str, inputs: list[Array], *more: Array | int) -> Array | tuple[Array, ...]:
         layout = self._program.layout
         m = len(inputs[0])
         outputs = [np.zeros(m, dtype) if layout.optional else np.empty(m, dtype) for dtype in layout.outputs]
@@ -204,19 +206,20 @@ class Compiled:
         answers = [_where(valid, output) if layout.optional else output for output in outputs]
         return answers[0] if layout.single else tuple(answers)
 
-    def _columns(self, values: Any) -> list[Array]:
-        columns = self._each_input(values if len(self.dtypes) > 1 else (values,), read_column)
+    def _columns(self, values: Columns) -> list[Array]:
+        several: Any = values if len(self.dtypes) > 1 else (values,)
+        columns = self._each_input(several, read_column)
         if any(len(column) != len(columns[0]) for column in columns):
             raise InputError(
                 f"{self.operator.name}: columns of {[len(c) for c in columns]} rows; they must be of one length"
             )
         return columns
 
-    def _each_input(self, given: Sequence[Any], read: Callable[[Any, str, str], Any]) -> list[Any]:
+    def _each_input(self, columns: Sequence[Any], read: Callable[[Any, str, str], T]) -> list[T]:
         name = self.operator.name
-        if len(given) != len(self.dtypes):
-            raise InputError(f"{name} was compiled for {len(self.dtypes)} input(s), but got {len(given)}")
-        return [read(x, dtype, name) for x, dtype in zip(given, self.dtypes, strict=True)]
+        if len(columns) != len(self.dtypes):
+            raise InputError(f"{name} was compiled for {len(self.dtypes)} input(s), but got {len(columns)}")
+        return [read(x, dtype, name) for x, dtype in zip(columns, self.dtypes, strict=True)]
 
 
 class CompiledTwoStacks(Compiled):

@@ -9,6 +9,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
+from slidewise.kernels.codegen.weave import numbered, weave
 from slidewise.operators.layout import Layout
 
 
@@ -53,20 +54,26 @@ def infer(lift: Dispatcher, combine: Dispatcher, lower: Dispatcher, dtypes: tupl
 _ONE: dict[str, Any] = {"float64": 1.0, "int64": 1, "bool": True}
 
 
-def _exact(function: Dispatcher, count: int) -> Any:
+_EXACT = """
+# Woven in: x, the inputs; function.
+def exact({x}):
+    return function({x})
+"""
+
+
+def _exact(function: Dispatcher, count: int) -> Dispatcher:
     """The function with so many arguments and no defaults."""
-    names = ", ".join(f"x{i}" for i in range(count))
     namespace = {"function": function}
-    exec(f"def exact({names}):\n    return function({names})", namespace)
+    exec(weave(_EXACT, {"x": ", ".join(numbered("x", count))}), namespace)
     return numba.njit(nogil=True)(namespace["exact"])
 
 
-def _returned(function: Dispatcher, arguments: tuple[types.Type, ...]) -> Any:
+def _returned(function: Dispatcher, arguments: tuple[types.Type, ...]) -> types.Type:
     function.compile(arguments)
     return function.overloads[arguments].signature.return_type
 
 
-def _unified(a: types.Type, b: types.Type) -> Any:
+def _unified(a: types.Type, b: types.Type) -> types.Type:
     """The type that holds values of both: (1, 0.5) and (0.5, 1) make a pair of floats."""
     if a == b:
         return a
@@ -89,7 +96,7 @@ def _fields(kind: types.Type, what: str) -> tuple[list[types.Type], bool]:
     return [types.unliteral(part) for part in parts], not isinstance(kind, types.BaseTuple)
 
 
-def _widened(kind: types.Type) -> Any:
+def _widened(kind: types.Type) -> types.Type:
     """The type of a column of such answers: those that fit into int64 or float64 are that."""
     if kind == types.uint64 or isinstance(kind, types.Boolean):
         return kind
@@ -100,19 +107,21 @@ def _names(fields: list[types.Type]) -> tuple[str, ...]:
     return tuple("bool" if field == types.boolean else str(field) for field in fields)
 
 
-def _cast(function: Dispatcher, fields: list[types.Type], scalar: bool) -> Any:
+_CAST = """
+# Woven in: function; cast, what makes its result one of the state's type.
+def cast(*arguments):
+    state = function(*arguments)
+    return {cast}
+"""
+
+
+def _cast(function: Dispatcher, fields: list[types.Type], scalar: bool) -> Dispatcher:
     """The function with its result cast to the state's type, which costs nothing where it has it already."""
     namespace: dict[str, Any] = {"function": function}
     casts = []
     for i, field in enumerate(fields):
         casts.append("bool" if field == types.boolean else f"field{i}")
         namespace[f"field{i}"] = field
-    if scalar:
-        body = f"{casts[0]}(function(*arguments))"
-    else:
-        parts = ", ".join(f"{cast}(state[{i}])" for i, cast in enumerate(casts))
-        body = f"({parts},)"
-    lines = ["def cast(*arguments):"]
-    lines += [f"    return {body}"] if scalar else ["    state = function(*arguments)", f"    return {body}"]
-    exec("\n".join(lines), namespace)
+    parts = " ".join(f"{cast}(state[{i}])," for i, cast in enumerate(casts))
+    exec(weave(_CAST, {"cast": f"{casts[0]}(state)" if scalar else f"({parts})"}), namespace)
     return numba.njit(nogil=True)(namespace["cast"])

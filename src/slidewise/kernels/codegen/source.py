@@ -6,7 +6,16 @@
 
 from __future__ import annotations
 
-from slidewise.kernels.codegen.weave import UNSIGNED, Gap, Inputs, Lifted, numbered, rows_and_answers, states, weave
+from slidewise.kernels.codegen.weave import (
+    UNSIGNED,
+    Gap,
+    InputColumns,
+    LiftedRows,
+    numbered,
+    rows_and_answers,
+    states,
+    weave,
+)
 from slidewise.operators.layout import Layout
 
 _ROWS = """
@@ -187,7 +196,7 @@ TEXT_OF = {
 
 def pass_source(text: str, layout: Layout, inputs: int, partials: bool = False) -> str:
     """One of the texts, by its name, for an operator of so many inputs; over its rows, or over partials."""
-    rows = Inputs(numbered("x", inputs), UNSIGNED)
-    each: Gap = states("P", layout, UNSIGNED) if partials else Lifted(rows)
+    rows = InputColumns(numbered("x", inputs), UNSIGNED)
+    each: Gap = states("P", layout, UNSIGNED) if partials else LiftedRows(rows)
     gaps = rows_and_answers(layout, inputs, UNSIGNED)
     return weave(TEXTS[text], {**gaps, "each": each, "S": states("S", layout, UNSIGNED)})

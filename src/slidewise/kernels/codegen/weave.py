@@ -40,19 +40,19 @@ Gap = str | Elements
 def weave(text: str, gaps: Mapping[str, Gap]) -> str:
     """The text with all of its gaps filled.
 
-    >>> pairs = Arrays(("S0", "S1"))
+    >>> pairs = StateArrays(("S0", "S1"))
     >>> print(weave("def swap({S}, i, j):\\n    {S[i] = combine({S[j]}, v)}", {"S": pairs}))
     def swap(S0, S1, i, j):
         stored = combine((S0[j], S1[j],), v); S0[i] = stored[0]; S1[i] = stored[1]
     """
 
-    def fill(found: re.Match[str]) -> str:
-        name, index, value = found.groups()
+    def fill(match: re.Match[str]) -> str:
+        name, index, value = match.groups()
         gap = gaps[name]
         if index is None:
-            return _indented(str(gap), found)
+            return _indented(str(gap), match)
         assert not isinstance(gap, str), f"{{{name}}} has no elements"
-        return gap.load(index) if value is None else _indented(gap.store(index, value), found)
+        return gap.load(index) if value is None else _indented(gap.store(index, value), match)
 
     while True:
         text, count = _GAP.subn(fill, text)
@@ -61,16 +61,16 @@ def weave(text: str, gaps: Mapping[str, Gap]) -> str:
             return text
 
 
-def _indented(filling: str, found: re.Match[str]) -> str:
+def _indented(filling: str, match: re.Match[str]) -> str:
     if "\n" not in filling:
         return filling
-    line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
     assert not line.strip(), f"several lines at the end of {line!r}"
     return filling.replace("\n", f"\n{line}")
 
 
 @dataclass(frozen=True, slots=True)
-class Arrays:
+class StateArrays:
     """States in arrays, one for each field; `scalar` states are bare values, and others tuples.
 
     `place` is how an index is written. With `rows`, states are arrays themselves: the rows of a matrix.
@@ -96,7 +96,7 @@ class Arrays:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class InputColumns:
     """The columns of the rows; an element is the arguments of `lift`."""
 
     names: tuple[str, ...]
@@ -113,10 +113,10 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
+class LiftedRows:
     """The rows' states, lifted when they are read."""
 
-    inputs: Inputs
+    inputs: InputColumns
 
     def __str__(self) -> str:
         return str(self.inputs)
@@ -129,7 +129,7 @@ class Lifted:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswerArrays:
     """The answers' arrays; where `lower` may answer None, `valid` beside them, in which that is marked."""
 
     names: tuple[str, ...]
@@ -176,15 +176,15 @@ def numbered(letter: str, count: int) -> tuple[str, ...]:
     return tuple(f"{letter}{c}" for c in range(count))
 
 
-def states(letter: str, layout: Layout, place: str = "{}") -> Arrays:
-    """Arrays of an operator's states."""
-    return Arrays(numbered(letter, len(layout.fields)), layout.scalar or layout.array, place, layout.array)
+def states(letter: str, layout: Layout, place: str = "{}") -> StateArrays:
+    """StateArrays of an operator's states."""
+    return StateArrays(numbered(letter, len(layout.fields)), layout.scalar or layout.array, place, layout.array)
 
 
 def rows_and_answers(layout: Layout, inputs: int, place: str = "{}") -> dict[str, Gap]:
     """What every text has: x, the inputs, and O, the answers."""
     outputs = numbered("O", len(layout.outputs))
     return {
-        "x": Inputs(numbered("x", inputs), place),
-        "O": Answers(outputs, layout.single, layout.optional, place),
+        "x": InputColumns(numbered("x", inputs), place),
+        "O": AnswerArrays(outputs, layout.single, layout.optional, place),
     }

@@ -31,6 +31,7 @@ quotient = _compiled["quotient"]
 
 
 @jit
-def from_int(x: Any) -> Any:
+def from_int(x: int) -> tuple[float, float]:
     """A 64-bit integer, exactly."""
-    return two_sum(float((x >> 11) << 11), float(x & 2047))
+    words: tuple[float, float] = two_sum(float((x >> 11) << 11), float(x & 2047))
+    return words

@@ -1,7 +1,9 @@
 """DABA Lite over the chunks of a large key's rows: the aggregate of whole chunks, from pages of a few slots each.
 
 The cases are those of `swag.DabaLite`, and so are the pointers F <= L <= R <= A <= B <= E, which are the numbers of
-chunks here. A step looks at a constant number of slots, however long the window is.
+chunks here. A step looks at a constant number of slots, however long the window is. They are written out a third time,
+beside the class and its compiled form, because slots are read from pages when a step first touches them: the class
+walks linked chunks in memory, and the compiled form arrays.
 
 A state is None where no row of the chunks counts, or how many do and each aggregate's state as plain values. The
 payload of a page of slots: the plain values of its states, see `live.codec`.
