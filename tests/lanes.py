@@ -11,7 +11,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 import slidewise as sw
+from slidewise.choosing import share_from, shared_windows
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.values.equality import same
@@ -129,9 +130,46 @@ def _live(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 
 
 def _live_shared(definition: sw.Sliding, table: pa.Table) -> pa.Table:
-    """Batches, with windows that share one structure wherever they can, even where only one asks."""
-    with patch("slidewise.choosing.share_from", lambda _algorithm: 1):
-        return _live_batches(definition, table, spikes=True)
+    """Batches, with windows that share one structure wherever they can."""
+    if definition.every is None:
+        definition = _with_company(definition)
+    return _live_batches(definition, table, spikes=True)
+
+
+def _with_company(definition: sw.Sliding) -> sw.Sliding:
+    """The definition with so many windows more that all of its windows share a structure with others that can."""
+    groups: dict[Any, dict[str, Aggregate]] = defaultdict(dict)
+    for name, aggregate in definition.columns.items():
+        window = aggregate.window
+        assert window is not None
+        sized = window.grain is None and (window.rows is not None or window.last is not None)
+        if sized and window.closed in ("right", "both") and sw.choose(aggregate).name != "OrderStatistics":
+            groups[aggregate.columns, aggregate.condition, window.rows is not None][name] = aggregate
+    columns = dict(definition.columns)
+    for members in groups.values():
+        fewest, _, host = min(
+            (share_from(sw.choose(one.operator, spikes=True).algorithm), name, one) for name, one in members.items()
+        )
+        windows = [one.window for one in members.values()]
+        windows += [_longer(max(windows, key=_length), i) for i in range(1, fewest)]
+        for window in windows:
+            columns[f"company {len(columns)}"] = replace(host, window=replace(window, at_least=None))
+    found = sw.Sliding(definition.by, definition.on, definition.ties, columns)
+    assert {name for members in groups.values() for name in members} <= {
+        name for names in shared_windows(found) for name in names
+    }
+    return found
+
+
+def _length(window: Any) -> Any:
+    return window.rows if window.rows is not None else _exact(window.last)
+
+
+def _longer(window: Any, more: int) -> Any:
+    if window.rows is not None:
+        return replace(window, rows=window.rows + more)
+    last = window.last
+    return replace(window, last=Duration(last.ns + more * 10**9) if isinstance(last, Duration) else last + more)
 
 
 def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False) -> pa.Table:
@@ -145,7 +183,7 @@ def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False)
     at = 0
     with (
         patch("slidewise.live.batch.push_many.by_kernels", lambda _batch: choose.random() < 0.7),
-        patch("slidewise.live.batch.push_buffered._FEW", 10),
+        patch("slidewise.live.batch.push_buffered.FEW", 10),
     ):
         while at < len(table):
             piece = table_in.slice(at, choose.choice([1, 2, 7, 40, 200]))

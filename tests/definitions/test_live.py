@@ -191,7 +191,7 @@ def test_batches_of_waiting_events(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = sorted(rows, key=lambda row: row["ts"] + timedelta(minutes=choose.random() * 9))
     expected = {row["id"]: row for row in HEALTH(pa.Table.from_pylist(rows)).to_pylist()}
     for few in (1, 10**9):
-        monkeypatch.setattr("slidewise.live.batch.push_buffered._FEW", few)
+        monkeypatch.setattr("slidewise.live.batch.push_buffered.FEW", few)
         live = HEALTH.live(late="wait:10 minutes")
         found: list[dict[str, Any]] = []
         at = 0
@@ -334,7 +334,7 @@ def test_peers_in_a_batch_may_pass_the_limit_together(window: Any) -> None:
     expected = [2**63 - 1] * 4 + [2**63 - 2]
     assert definition(pa.Table.from_pylist(rows))["total"].to_pylist() == expected
     live = definition.live(late="wait:0")
-    with patch("slidewise.live.batch.push_buffered._FEW", 1):
+    with patch("slidewise.live.batch.push_buffered.FEW", 1):
         found = live.push_many(pa.Table.from_pylist([*rows, {"t": 2, "seq": 5, "x": 0}]))
     assert found["total"].to_pylist() == expected
 

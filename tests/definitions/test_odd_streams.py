@@ -155,7 +155,7 @@ def test_nanoseconds_are_kept(op: sw.Operator) -> None:
 def test_what_waits_is_not_rewritten_by_a_batch() -> None:
     definition = sw.Sliding(on="t", low=sw.min("x").over(5_000))
     for few in (1, 10**9):
-        with patch("slidewise.live.batch.push_buffered._FEW", few):
+        with patch("slidewise.live.batch.push_buffered.FEW", few):
             live = definition.live(late="wait:1000")
             live.push({"t": 1_000, "x": 0.5, "note": "abc"})
             live.push_many(pa.table({"t": list(range(1_001, 1_100)), "x": [1] * 99}))
@@ -173,7 +173,7 @@ def test_waiting_batches_in_pandas_keep_their_kinds_and_names() -> None:
     frame = pd.DataFrame({0: [1, 2, 3, 50], "t": [1, 2, 3, 50], "x": [2**53, 1, 2, 4]})
     definition = sw.Sliding(on="t", s=sw.sum("x").over(10, at_least=2))
     for few in (1, 10**9):
-        with patch("slidewise.live.batch.push_buffered._FEW", few):
+        with patch("slidewise.live.batch.push_buffered.FEW", few):
             found = definition.live(late="wait:5").push_many(frame)
             assert list(found.columns) == [0, "t", "x", "s"]
             assert found["s"].tolist()[1:] == [2**53 + 1, 2**53 + 3]

@@ -25,7 +25,7 @@ from slidewise.live.types import Time
 from slidewise.operators.values.equality import same
 
 # So few events go one by one, and so does a batch beside which many more events wait: the kernels would not pay.
-_FEW, _WAITING_PER_EVENT = 500, 3
+FEW, _WAITING_PER_EVENT = 500, 3
 
 
 class PendingBatch(NamedTuple):
@@ -42,7 +42,7 @@ def push_buffered(live: Live, filtered: FilteredBatch) -> Any:
     if len({*names}) < len(names):
         raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
     incoming = IncomingBatch(live, frame)
-    on_time, table = buffer_batch(live, filtered, incoming, _FEW, lambda *batch: _evaluate_due(live, *batch))
+    on_time, table = buffer_batch(live, filtered, incoming, FEW, lambda *batch: _evaluate_due(live, *batch))
     if table is not None:
         return frame.from_arrow(table)
     if live.callback is not None:
