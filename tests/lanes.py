@@ -22,7 +22,6 @@ from pyarrow import compute
 
 import slidewise as sw
 from slidewise.choosing import share_from, shared_windows
-from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.values.equality import same
 from slidewise.spark.batch.beats import Beating
@@ -31,6 +30,7 @@ from slidewise.windows import Duration
 
 ROW = "the row's number"
 CASE = "the case's number"
+LIFTED: set[str] = set()
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -44,16 +44,37 @@ class Case:
 
 
 def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
-    def windows(op: sw.Operator, inputs: list[Any], n: int, offsets: Any) -> Any:
-        ends = np.arange(1, len(inputs[0]) + 1)
-        return interpreted(op, inputs, np.maximum(ends - n, np.repeat(offsets[:-1], np.diff(offsets))), ends)
+    """Operators that cannot be compiled, and have no passes of their own: Python calls their functions."""
+    columns = {name: replace(one, operator=_in_python(one.operator)) for name, one in definition.columns.items()}
+    # Exact quantiles of the same rows are answered together, by a compiled pass; so each has a definition of its own.
+    quantiles = {name: one for name, one in columns.items() if one.operator.traits.quantile}
+    LIFTED.clear()
+    alone = {} if definition.every is not None else quantiles
+    found = _of(definition, {name: one for name, one in columns.items() if name not in alone})(table)
+    for name, one in alone.items():
+        found = found.append_column(name, _of(definition, {name: one})(table).column(name))
+    for name, one in columns.items():  # rows are not lifted for quantiles, which are no monoids, nor to count them
+        lifts = not one.operator.traits.quantile and not one.operator.traits.counts_rows
+        if lifts and found.column(name).null_count < len(found):
+            assert one.operator.name in LIFTED, f"{one!r} did not run in Python"
+    return found
 
-    with (
-        patch("slidewise.engine.evaluate._windows", interpreted),
-        patch("slidewise.kernels.passes.partials._passes_of", lambda _op, _dtypes: None),
-        patch("slidewise.engine.table_rows.plain_rows", windows),
-    ):
-        return definition(table)
+
+def _in_python(op: sw.Operator) -> sw.Operator:
+    """The same operator, but that nothing is compiled for it; `LIFTED` has its name when it was at work."""
+
+    def lift(*values: Any) -> Any:
+        LIFTED.add(op.name)
+        return op.lift(*values)
+
+    passes = dict.fromkeys(("rows_pass", "bounds_pass", "window_pass", "spanning"))
+    return replace(op, lift=lift, traits=replace(op.traits, compiled=False, **passes))
+
+
+def _of(definition: sw.Sliding, columns: dict[str, Aggregate]) -> sw.Sliding:
+    """The definition with other columns over rows in the same order."""
+    ties = definition.ties if definition.on is None else definition.ordering
+    return sw.Sliding(definition.by, definition.on, ties, columns, definition.every, definition.offset)
 
 
 def _compiled(definition: sw.Sliding, table: pa.Table) -> pa.Table:
@@ -154,7 +175,7 @@ def _with_company(definition: sw.Sliding) -> sw.Sliding:
         windows += [_longer(max(windows, key=_length), i) for i in range(1, fewest)]
         for window in windows:
             columns[f"company {len(columns)}"] = replace(host, window=replace(window, at_least=None))
-    found = sw.Sliding(definition.by, definition.on, definition.ties, columns)
+    found = _of(definition, columns)
     assert {name for members in groups.values() for name in members} <= {
         name for names in shared_windows(found) for name in names
     }
@@ -547,8 +568,11 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
 
 
 def rounded(edge: Any, grain: Any) -> Any:
-    """A window's old edge, rounded down to a multiple of the grain since time 0."""
-    return Fraction(edge) // Fraction(grain) * Fraction(grain)
+    """A window's old edge, rounded down to a multiple of the grain since time 0; for a float, to a float beside one."""
+    multiple = Fraction(edge) // Fraction(grain) * Fraction(grain)
+    if isinstance(edge, float):
+        return max(near for near in (float(multiple), float(multiple + Fraction(grain))) if near <= edge)
+    return multiple
 
 
 def _answer(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:

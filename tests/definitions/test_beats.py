@@ -110,7 +110,7 @@ CASES = [
         BIG,
     ),
 ]
-_SECONDS = [random.Random(5).randrange(20) for _ in range(30)]
+_SECONDS = random.Random(5).choices(range(20), k=30)
 CASES += [
     Case(
         f"times as {kind}, every {every}, offset {offset}",

@@ -283,7 +283,7 @@ def _with_times(times: pa.Array) -> pa.Table:
     return BIG.slice(0, len(times)).set_column(2, "ts", times)
 
 
-_SECONDS = [random.Random(5).randrange(20) for _ in range(30)]
+_SECONDS = random.Random(5).choices(range(20), k=30)
 CASES += [
     Case(
         f"times as {kind}, last {last}",
