@@ -46,6 +46,7 @@ def test_a_definition_has_beats() -> None:
     assert sw.Sliding(on="t", every=3, offset=6, n=sw.count().over(1)).offset is None
 
 
+@pytest.mark.rule(18)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -76,6 +77,7 @@ def test_beats_need_a_time_column_and_names_may_clash() -> None:
     assert found.to_pylist() == [{"k": 1, "t": 10, "every": 1}]
 
 
+@pytest.mark.rule(18)
 @pytest.mark.parametrize(
     ("kind", "every", "message"),
     [
@@ -102,6 +104,7 @@ def test_a_beat_that_the_time_cannot_hold_is_refused(kind: pa.DataType, every: A
         definition(pa.table({"t": whole}))
 
 
+@pytest.mark.rule(18)
 def test_a_beat_beyond_the_type_is_an_error() -> None:
     table = pa.table({"t": pa.array([120], pa.int8())})
     with pytest.raises(sw.InputError, match="a beat at 150 does not fit into int8, the type of on='t'"):
@@ -114,6 +117,7 @@ def test_a_beat_beyond_the_type_is_an_error() -> None:
         sw.Sliding(on="t", every=0.25, n=sw.count().over(1))(floats)
 
 
+@pytest.mark.rule(18)
 def test_keys_come_in_order_of_their_first_rows_and_beats_ascend() -> None:
     table = pa.table({"k": ["b", "a", "b"], "t": [35, 1, 2], "x": [1, 2, 3]})
     assert HOP(table).to_pylist() == [
@@ -126,6 +130,7 @@ def test_keys_come_in_order_of_their_first_rows_and_beats_ascend() -> None:
     ]
 
 
+@pytest.mark.rule(18)
 def test_a_beat_without_counted_rows_is_there_and_null() -> None:
     definition = sw.Sliding(on="t", every=10, s=sw.sum("x").over(10), n=sw.count("x").over(10), l=sw.max("x").over(5))
     assert definition(pa.table({"t": [3], "x": pa.array([None], pa.int64())})).to_pylist() == [
@@ -293,6 +298,7 @@ def test_batches_of_waiting_events_go_through_the_kernels(monkeypatch: pytest.Mo
     assert sorted(map(repr, two.advance(to=9_999))) == sorted(map(repr, one.advance(to=9_999)))
 
 
+@pytest.mark.rule(18)
 def test_beats_are_duckdbs_hops() -> None:
     duckdb = pytest.importorskip("duckdb")
     choose = np.random.default_rng(5)

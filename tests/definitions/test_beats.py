@@ -148,6 +148,7 @@ def expected(name: str) -> list[dict[str, Any]]:
     return direct(BY_NAME[name].definition, BY_NAME[name].table)
 
 
+@pytest.mark.rule(15, 18)
 @pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize("lane", [lane for lane in LANES if lane not in ("compiled", "revised")])

@@ -37,6 +37,7 @@ def test_a_grain_is_part_of_the_definition() -> None:
     assert sw.Sliding.from_toml(numbers.to_toml()) == numbers
 
 
+@pytest.mark.rule(17)
 @settings(max_examples=60)
 @given(
     times=st.lists(st.integers(-30, 30), min_size=1, max_size=12),
@@ -63,6 +64,7 @@ def panes(live: Any) -> list[CellPane]:
     return [pane for track in live.key_states.values() for pane in track.panes if isinstance(pane, CellPane)]
 
 
+@pytest.mark.rule(17)
 @pytest.mark.parametrize("closed", CLOSED)
 @pytest.mark.parametrize("how", ["events", "batches"])
 def test_what_is_kept_has_a_bound_whatever_the_rate(closed: str, how: str) -> None:

@@ -410,6 +410,7 @@ def expected(name: str) -> list[dict[str, Any]]:
     return direct(BY_NAME[name].definition, BY_NAME[name].table)
 
 
+@pytest.mark.rule(11, 12, 13, 14, 15, 17)
 @pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize("lane", LANES)

@@ -139,6 +139,7 @@ def test_a_refused_event_says_nothing_of_its_columns() -> None:
     assert again.push({"t": 3, "s": 1.0, "x": 3})["sum"] == live.push({"t": 3, "s": 1.0, "x": 3})["sum"] == 6
 
 
+@pytest.mark.rule(6)
 def test_numbers_keep_their_nans() -> None:
     rows = [{"t": i, "x": x} for i, x in enumerate([NAN, None, NAN, 1.0, NAN, 2, None])]
     definition = sw.Sliding(on="t", n=sw.count("x").over("all"), top=sw.max("x").over(3))
@@ -148,6 +149,7 @@ def test_numbers_keep_their_nans() -> None:
     assert str(found) == str([{name: row[name] for name in ("n", "top")} for row in table.to_pylist()])
 
 
+@pytest.mark.rule(6)
 @pytest.mark.parametrize("value", ["text", b"bytes", date(2024, 3, 1), True])
 def test_a_nan_among_anything_but_numbers_is_missing(value: Any) -> None:
     definition = sw.Sliding(on="t", n=sw.count("x").over(9), last=sw.last("x").over(9))
@@ -166,6 +168,7 @@ def test_numbers_as_objects_keep_their_nans() -> None:
     assert sw.rolling(np.array([NAN, 1.0, NAN], object), sw.count, rows=4).tolist() == [1, 2, 3]
 
 
+@pytest.mark.rule(13)
 def test_a_missing_flag_is_not_true() -> None:
     definition = sw.Sliding(on="t", n=sw.count().where("ok").over(9))
     live = definition.live()

@@ -108,6 +108,7 @@ def test_pandas_means_null_by_nan() -> None:
     assert "pyarrow" in str(sw.Sliding(on="t", m=sw.mean("i").over(5))(arrow)["m"].dtype)
 
 
+@pytest.mark.rule(12)
 def test_rows_need_not_be_sorted_and_ties_are_ordered() -> None:
     given = pa.table({"t": [2, 1, 2, 1, 2], "x": [3, 1, None, 2, 1], "tie": ["b", "a", "a", None, "a"]})
     by_value = sw.Sliding(on="t", all=sw.collect("x").over(rows=9))
@@ -116,6 +117,7 @@ def test_rows_need_not_be_sorted_and_ties_are_ordered() -> None:
     assert by_tie(given)["all"].to_pylist() == [[2, 1, 1, 3], [2, 1], [2, 1], [2], [2, 1, 1]]
 
 
+@pytest.mark.rule(12)
 def test_an_answer_does_not_depend_on_how_rows_arrived() -> None:
     choose = np.random.default_rng(3)
     given = pa.table(
@@ -136,6 +138,7 @@ def test_an_answer_does_not_depend_on_how_rows_arrived() -> None:
         assert definition(shuffled).sort_by("id").equals(expected)
 
 
+@pytest.mark.rule(11)
 def test_keys_of_every_kind() -> None:
     when = datetime(2024, 3, 1)
     for keys in (

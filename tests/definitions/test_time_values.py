@@ -82,6 +82,7 @@ def expected(name: str) -> list[dict[str, Any]]:
     return direct(CASES[name].definition, CASES[name].table)
 
 
+@pytest.mark.rule(15)
 @pytest.mark.parametrize("lane", LANES)
 def test_times_of_every_unit(lane: str) -> None:
     with patch("slidewise.choosing.share_from", lambda _algorithm: 99):  # one structure at a time is enough here
@@ -123,6 +124,7 @@ def test_nanoseconds_of_pandas_in_batches_and_snapshots(by_kernels: bool) -> Non
     assert answer == {"a": [pd.Timedelta(2)] * 4, "b": pd.Timestamp(7), "c": pd.Timedelta(9)}
 
 
+@pytest.mark.rule(15)
 def test_times_of_day_that_python_cannot_hold_are_refused_and_not_cut() -> None:
     events = pl.DataFrame({"t": [0, 1, 2], "x": pl.Series([1, 2, 3]).cast(pl.Time)})
     greatest = sw.Sliding(on="t", a=sw.max("x").over(2))

@@ -117,6 +117,7 @@ def test_rolling_keeps_the_type_where_it_chooses_a_value() -> None:
         sw.rolling(days, sw.quantile(0.5), rows=2)
 
 
+@pytest.mark.rule(16)
 def test_infinities_weigh_what_they_should() -> None:
     inf = np.inf
     found = sw.rolling(np.array([1.0, inf, inf, -inf, 1.0, -1.5e308, 1.5e308]), sw.median, rows=2)
@@ -137,6 +138,7 @@ HARD = {
 }
 
 
+@pytest.mark.rule(16)
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("share", [0.1, 0.01, 0.0005])
 def test_the_error_of_an_approximate_quantile(kind: str, share: float) -> None:

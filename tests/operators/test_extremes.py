@@ -32,6 +32,7 @@ def over(operator: sw.Operator, rows: list[Any]) -> Any:
     return first
 
 
+@pytest.mark.rule(6)
 def test_nan_is_the_greatest_value_and_equals_itself() -> None:
     for rows in ([1.0, nan, 5.0], [nan, 1.0, 5.0], [1.0, 5.0, nan], [math.inf, nan]):
         assert math.isnan(over(sw.max, rows))
@@ -47,6 +48,7 @@ def test_nan_is_the_greatest_value_and_equals_itself() -> None:
     assert over(sw.count_distinct, [nan, float("nan"), np.float64("nan"), 1.0]) == 2
 
 
+@pytest.mark.rule(6, 9)
 def test_of_equal_values_the_earlier_stays() -> None:
     assert str(over(sw.max, [0.0, -0.0])) == "0.0"
     assert str(over(sw.max, [-0.0, 0.0])) == "-0.0"
@@ -70,6 +72,7 @@ def test_text_has_extremes_too() -> None:
     assert over(sw.argmax, [("x", "a"), ("y", "b")]) == "y"
 
 
+@pytest.mark.rule(4)
 def test_nulls_are_skipped() -> None:
     assert over(sw.first, [None, 1, 2, None]) == 1
     assert over(sw.last, [None, 1, 2, None]) == 2
@@ -80,6 +83,7 @@ def test_nulls_are_skipped() -> None:
     assert over(sw.mean, [None, 4]) == 4.0
 
 
+@pytest.mark.rule(5)
 def test_an_empty_window() -> None:
     expected = {sw.maxcount: 0, sw.count: 0, sw.collect: [], sw.count_distinct: 0, sw.sum: 0, sw.bool_and: True}
     for operator, answer in expected.items():
@@ -89,6 +93,7 @@ def test_an_empty_window() -> None:
     assert over(sw.bool_or, []) is False
 
 
+@pytest.mark.rule(9)
 def test_value_range_and_relative_variation() -> None:
     assert over(sw.value_range, [3, 9, 5]) == 6
     assert over(sw.relative_variation, [3, 9, 6]) == pytest.approx(2 / 3)

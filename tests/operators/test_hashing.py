@@ -33,6 +33,7 @@ GOLDEN_VALUES: list[tuple[Any, int, int]] = [
 ]
 
 
+@pytest.mark.rule(10)
 @pytest.mark.parametrize(("value", "seed", "expected"), GOLDEN_VALUES)
 def test_golden_values(value: Any, seed: int, expected: int) -> None:
     assert hash64(value, seed) == expected
@@ -66,6 +67,7 @@ def _mix_array(words: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, n
     return words ^ (words >> np.uint64(31))
 
 
+@pytest.mark.rule(10)
 def test_one_zero_and_one_nan() -> None:
     other_nan = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000123))[0]
     assert math.isnan(other_nan)

@@ -34,6 +34,7 @@ def slide(operator: sw.Operator, rows: Any, n: int) -> list[Any]:
     return answers
 
 
+@pytest.mark.rule(7)
 @given(st.lists(st.floats(1e-3, 1e12) | st.floats(-1e12, -1e-3), min_size=1, max_size=60))
 def test_a_float_sum_is_correctly_rounded(values: list[float]) -> None:
     assert over(sw.sum, values) == float(sum(map(Fraction, values)))
@@ -47,6 +48,7 @@ def test_a_float_sum_of_wild_values_is_as_good_as_106_bits_allow(values: list[fl
     assert abs(Fraction(over(sw.sum, values)) - exact) <= half_a_step * (1 + Fraction(1, 2**40)) + scale / 10**30
 
 
+@pytest.mark.rule(7)
 @pytest.mark.parametrize("disturbance", [1e16, math.inf, -math.inf, math.nan, 1e300])
 def test_a_disturbance_leaves_no_trace(disturbance: float) -> None:
     """Peers stay wrong after 1e16, inf or NaN have left the window."""
@@ -68,6 +70,7 @@ def test_infinities_and_nan_in_a_sum() -> None:
     assert math.isnan(over(sw.stddev, [nan, 1.0]))
 
 
+@pytest.mark.rule(7)
 def test_integer_sums_are_integers_and_exact() -> None:
     assert over(sw.sum, [1, 2, True]) == 4
     assert type(over(sw.sum, [1, 2])) is int
@@ -110,6 +113,7 @@ def test_truth_values_only() -> None:
         over(sw.bool_and, [1])
 
 
+@pytest.mark.rule(7)
 def test_a_mean_is_rounded_once_over_the_whole_range_of_floats() -> None:
     rng = random.Random(5)
     scales = [(6.7e299, 2e300), (1e305, 1e307), (2e307, 2.5e307), (1e270, 1e272), (1e-272, 1e-270)]
@@ -129,6 +133,7 @@ def test_a_mean_is_rounded_once_over_the_whole_range_of_floats() -> None:
                 assert window.query() == by_rows[i] == by_time[i] == expected, values
 
 
+@pytest.mark.rule(7)
 def test_the_promise_ends_where_the_sum_is_beyond_the_greatest_float() -> None:
     x = np.array([1.7e308, 1.7e308])
     assert sw.rolling(x, sw.mean, rows=2).tolist() == [1.7e308, math.inf]
@@ -144,6 +149,7 @@ def test_a_mean_of_large_integers_keeps_its_digits() -> None:
     assert over(sw.mean, []) is None
 
 
+@pytest.mark.rule(8)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40))
 def test_moments_agree_with_exact_arithmetic(values: list[float]) -> None:
     exact = statistics.variance(map(Fraction, values))
@@ -151,6 +157,7 @@ def test_moments_agree_with_exact_arithmetic(values: list[float]) -> None:
     assert over(sw.stddev, values) == pytest.approx(math.sqrt(exact), rel=1e-14, abs=1e-150)
 
 
+@pytest.mark.rule(8)
 def test_variance_of_a_large_offset_and_of_constants() -> None:
     noise = [random.Random(i).random() for i in range(100)]
     plain = statistics.variance(map(Fraction, noise))
@@ -180,6 +187,7 @@ def test_variance_is_the_same_in_every_order_of_combination() -> None:
         assert other == answers[0]
 
 
+@pytest.mark.rule(8)
 @given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=2, max_size=30))
 def test_covariance_and_correlation(rows: list[tuple[int, int]]) -> None:
     xs, ys = zip(*rows, strict=True)
@@ -195,6 +203,7 @@ def test_covariance_and_correlation(rows: list[tuple[int, int]]) -> None:
         assert over(sw.correlation, rows) is None
 
 
+@pytest.mark.rule(8)
 def test_statistics_of_too_few_rows_are_null() -> None:
     assert over(sw.covariance, [(1, 2)]) is None
     assert over(sw.correlation, [(1, 2)]) is None
@@ -202,6 +211,7 @@ def test_statistics_of_too_few_rows_are_null() -> None:
     assert math.isnan(over(sw.correlation, [(1.0, 2.0), (math.nan, 3.0)]))
 
 
+@pytest.mark.rule(9)
 def test_geometric_mean() -> None:
     assert over(sw.geomean, [1, 10, 100]) == pytest.approx(10, rel=1e-15)
     assert over(sw.geomean, [1e-300, 1e300]) == pytest.approx(1, rel=1e-13)

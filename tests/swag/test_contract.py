@@ -24,6 +24,7 @@ def suitable(algorithm: type[Swag]) -> sw.Operator:
     return sw.max if algorithm is sw.SlickDeque else sw.sum
 
 
+@pytest.mark.rule(5)
 @every_algorithm
 def test_an_empty_window_answers_and_refuses_to_evict(algorithm: type[Swag]) -> None:
     operator = suitable(algorithm)
@@ -78,6 +79,7 @@ def test_a_window_that_was_empty_starts_afresh(algorithm: type[Swag]) -> None:
             window._check([7])
 
 
+@pytest.mark.rule(4)
 @every_algorithm
 def test_nulls_count_as_rows_but_not_in_the_answer(algorithm: type[Swag]) -> None:
     window = algorithm(suitable(algorithm))

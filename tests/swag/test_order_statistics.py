@@ -46,6 +46,7 @@ def quantile(rows: Any, q: float, interpolation: str) -> Any:
         return np.quantile(np.array(rows), q, method=interpolation)
 
 
+@pytest.mark.rule(16)
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("seed", range(2))
 def test_every_step_equals_numpys_quantile(kind: str, seed: int) -> None:
@@ -161,6 +162,7 @@ def test_text_and_times_have_quantiles_too() -> None:
     window._check(["pear", "apple", "fig", None, "plum"])
 
 
+@pytest.mark.rule(16)
 def test_infinities_weigh_what_they_should() -> None:
     def of(*values: float, q: float = 0.5) -> Any:
         window = sw.OrderStatistics(sw.quantile(q))

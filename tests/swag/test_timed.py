@@ -28,6 +28,7 @@ def inside(t: float, now: float, last: float, closed: str) -> bool:
     return after_start and before_end
 
 
+@pytest.mark.rule(1)
 @pytest.mark.parametrize("algorithm", serving(concat), ids=lambda a: a.__name__)
 @given(
     gaps=st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 30]), max_size=25),
@@ -77,6 +78,7 @@ def test_evict_until_drops_waiting_rows_too() -> None:
     assert window.query() == ""
 
 
+@pytest.mark.rule(3)
 def test_time_that_runs_backwards_is_an_error_that_names_both_times() -> None:
     window = sw.Timed(sw.DabaLite(sw.max), last="10 minutes")
     window.insert(NOON, 5)
@@ -98,6 +100,7 @@ def test_datetimes_dates_and_zones() -> None:
         window.insert(NOON.replace(tzinfo=UTC), "x")
 
 
+@pytest.mark.rule(2)
 def test_a_day_is_24_hours_when_clocks_change() -> None:
     """On 31 March 2024 Berlin's day has 23 hours: 24 hours before noon it was 11 o'clock there."""
     berlin = ZoneInfo("Europe/Berlin")
@@ -109,6 +112,7 @@ def test_a_day_is_24_hours_when_clocks_change() -> None:
     assert window.oldest() == datetime(2024, 3, 30, 10, 0, tzinfo=UTC)
 
 
+@pytest.mark.rule(3)
 @pytest.mark.parametrize(
     ("last", "time", "message"),
     [
@@ -193,6 +197,7 @@ def test_times_of_every_kind_of_number(kind: Any) -> None:
     assert window.query() == [3, 4, 5]
 
 
+@pytest.mark.rule(3)
 def test_whole_times_are_exact_whatever_their_size() -> None:
     """Nanoseconds since 1970 do not fit into a float, and the window's length may be one."""
     now = 1_700_000_000_000_000_129

@@ -22,6 +22,7 @@ floats = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-40, 40)
 wide = st.floats(1e-3, 60) | st.floats(5e-324, 1e300)
 
 
+@pytest.mark.rule(17)
 @given(time=whole, width=lengths, grain=lengths, edge=st.booleans())
 @example(time=0, width=1, grain=1, edge=False)
 def test_whole_times_are_rounded_exactly(time: int, width: Any, grain: Any, edge: bool) -> None:
@@ -33,6 +34,7 @@ def test_whole_times_are_rounded_exactly(time: int, width: Any, grain: Any, edge
     assert (low >= start and low - 1 < start) if edge else (low > start and low - 1 <= start)
 
 
+@pytest.mark.rule(17)
 @given(times=st.lists(whole, min_size=3, max_size=3), width=lengths, grain=lengths, edge=st.booleans())
 def test_whole_times_of_a_cell_leave_together(times: list[int], width: Any, grain: Any, edge: bool) -> None:
     a, b, now = sorted(times)
@@ -44,6 +46,7 @@ def test_whole_times_of_a_cell_leave_together(times: list[int], width: Any, grai
     assert len(inside) <= most_cells(width, grain)
 
 
+@pytest.mark.rule(17)
 @given(times=st.lists(floats, min_size=3, max_size=3), width=wide, grain=wide, edge=st.booleans())
 @example(times=[2.0**60, 2.0**60, 2.0**60], width=3.0, grain=3.0, edge=False)
 @example(times=[0.3, 0.3, 0.6], width=0.3, grain=0.1, edge=False)

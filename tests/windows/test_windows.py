@@ -16,6 +16,7 @@ from slidewise.windows import Duration, Window
 SECOND = 1_000_000_000
 
 
+@pytest.mark.rule(2)
 @pytest.mark.parametrize(
     ("text", "ns"),
     [
@@ -42,6 +43,7 @@ def test_durations_are_read_exactly(text: str, ns: int) -> None:
     assert Duration.of(text).ns == ns
 
 
+@pytest.mark.rule(2)
 def test_a_timedelta_is_a_duration() -> None:
     assert Duration.of(timedelta(days=1, microseconds=1)).ns == 86_400 * SECOND + 1_000
     assert Duration.of("90s").timedelta() == timedelta(seconds=90)
@@ -55,6 +57,7 @@ def test_a_duration_prints_as_what_it_is_read_from(ns: int) -> None:
     assert Duration.of(str(Duration(ns))) == Duration(ns)
 
 
+@pytest.mark.rule(2)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
