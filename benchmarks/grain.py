@@ -23,7 +23,7 @@ from rich.table import Table
 
 import slidewise as sw
 from slidewise.spark.state.buckets import HASH
-from slidewise.spark.stream.shard import Shard, Terms
+from slidewise.spark.stream.shard import QueryTerms, Shard
 
 HOUR, MORE, BATCH = 3_600, 300, 10
 LIVE_BATCH = 360
@@ -74,7 +74,7 @@ class Store:
 
 def on_a_stream(definition: sw.Sliding, rate: int) -> tuple[int, int, float]:
     """The bytes of all pages at the end, and of the last micro-batches those written and the time for a row."""
-    shard = Shard(Terms(definition, "00" * 16, {"mean": pa.float64()}))
+    shard = Shard(QueryTerms(definition, "00" * 16, {"mean": pa.float64()}))
     store = Store()
     took, written = [], []
     for at in range(0, HOUR + MORE, BATCH):

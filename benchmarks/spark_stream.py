@@ -32,7 +32,7 @@ from rich.table import Table
 
 import slidewise as sw
 from slidewise.pipeline.spark_session import run_stream
-from slidewise.spark.stream.packing import BLOBS, SHARD
+from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
 from slidewise.spark.worker.task import task
 
 SCHEMA = "k long, ts timestamp, x double"
@@ -213,7 +213,7 @@ class Echo(StatefulProcessor):
 def floor(df: DataFrame) -> DataFrame:
     """The same rows in the same blobs, and nothing done with them."""
     hashed = df.select(F.xxhash64("k"), "*").toDF("hash", "c0", "c1", "c2")
-    blobs = hashed.mapInArrow(task("packing", "packed", 16), BLOBS)
+    blobs = hashed.mapInArrow(task(pack_by_shard, 16), BLOB_SCHEMA)
     return blobs.groupBy(SHARD).transformWithStateInPandas(Echo(), "rows long", "Append", "EventTime")
 
 

@@ -22,7 +22,7 @@ SHARD = 3
 SCHEMA = pa.schema(
     [("k", pa.string()), ("ts", pa.timestamp("us")), ("x", pa.float64()), ("i", pa.int64()), ("s", pa.string())]
 )
-READERS = [f"slidewise.spark.{module}.record_from" for module in ("buckets", "waiting_room", "large_key")]
+READERS = [f"slidewise.spark.state.{module}.table_from_bytes" for module in ("buckets", "waiting_rows", "large_key")]
 
 
 class Kind:
@@ -108,10 +108,10 @@ class Target:
             for i in range(6):
                 stream.push(kind.rows(i, 40, 20 * i), max(0, 20 * i - 10) * 1_000)
         self.store = Pages(stream.store.pages | stream.store.trail)
-        self.payloads = {number: P.opened(page, FINGERPRINT, SHARD, number) for number, page in self.store.items()}
+        self.payloads = {number: P.open_page(page, FINGERPRINT, SHARD, number) for number, page in self.store.items()}
         self.schemas: dict[bytes, Any] = {}
         with ExitStack() as stack:
-            real = P.record_from
+            real = P.table_from_bytes
 
             def remember(data: Any, schema: Any, *more: Any) -> Any:
                 self.schemas[bytes(data)] = schema
@@ -136,13 +136,13 @@ class Target:
                 case 0:
                     del store[number]
                 case 1:
-                    store[number] = P.closed(
+                    store[number] = P.seal_page(
                         self.payloads[draw.choice(sorted(self.payloads))], FINGERPRINT, SHARD, number
                     )
                 case 2:
                     store[number] = _outside(draw, store[number])
                 case _:
-                    store[number] = P.closed(self._inside(draw, payload), FINGERPRINT, SHARD, number)
+                    store[number] = P.seal_page(self._inside(draw, payload), FINGERPRINT, SHARD, number)
         return store
 
     def _inside(self, draw: random.Random, payload: bytes) -> bytes:
@@ -159,7 +159,7 @@ class Target:
 
     def go_on(self, store: Pages) -> bool:
         """Calls with more rows, and then with none; errors of ours are all there may be, and leave the pages alone."""
-        from slidewise.spark.stream.beat_shard import shard_of
+        from slidewise.spark.stream.beat_shard import make_shard
 
         kind = self.kind
         went = True
@@ -169,7 +169,7 @@ class Target:
                 table = kind.rows(step, 40 if step < 30 else 0, 20 * step)
                 before = dict(store)
                 with (
-                    mock.patch("shards.shard_of", return_value=_Calls(shard_of(self.terms), store)),
+                    mock.patch("shards.make_shard", return_value=_Calls(make_shard(self.terms), store)),
                     suppress(sw.SlidewiseError),
                 ):
                     stream.push(table, (20 * step - 10) * 1_000)
@@ -192,7 +192,7 @@ class _Calls:
 
 
 def _outside(draw: random.Random, page: bytes) -> bytes:
-    """A page whose header or squeezed body was changed."""
+    """A page whose header or compressed body was changed."""
     body = bytearray(mutated_bytes(draw, page[:-16]) if draw.random() < 0.5 else page[:-16])
     if draw.random() < 0.7 and len(body) > 43:
         how, size = draw.choice((0, 1, 2, 3, 255)), draw.choice((0, 1, 2**20, 2**31, 2**32 - 1))

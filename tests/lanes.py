@@ -24,8 +24,8 @@ import slidewise as sw
 from slidewise.choosing import share_from, shared_windows
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.values.equality import same
-from slidewise.spark.batch.beats import Beating
-from slidewise.spark.batch.sorted_batches import Carrying, carried
+from slidewise.spark.batch.beat_evaluator import BeatEvaluator
+from slidewise.spark.batch.evaluator import BatchEvaluator, evaluate_tables
 from slidewise.windows import Duration
 
 ROW = "the row's number"
@@ -306,8 +306,15 @@ def _sorted_batches(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     choose = random.Random(len(rows))
     cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8)) if rows else []
     pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    with patch("slidewise.spark.batch.sorted_batches.FEWEST", 1), patch("slidewise.spark.batch.beats.MOST", 20):
-        found = list(carried(Carrying(definition) if definition.every is None else Beating(definition), pieces))
+    with (
+        patch("slidewise.spark.batch.evaluator.MIN_ROWS", 1),
+        patch("slidewise.spark.batch.beat_evaluator.MAX_BEATS", 20),
+    ):
+        found = list(
+            evaluate_tables(
+                BatchEvaluator(definition) if definition.every is None else BeatEvaluator(definition), pieces
+            )
+        )
     return as_table(definition, table, [row for piece in found for row in piece.to_pylist()])
 
 

@@ -16,9 +16,9 @@ import slidewise as sw
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import MicroBatch
 from slidewise.spark.state.pages import TRAIL
-from slidewise.spark.stream.beat_shard import shard_of
-from slidewise.spark.stream.shard import Terms
-from slidewise.spark.types import answers_of
+from slidewise.spark.stream.beat_shard import make_shard
+from slidewise.spark.stream.shard import QueryTerms
+from slidewise.spark.types import answer_type_of
 
 FINGERPRINT = "ab" * 16
 SECOND = 1_000_000
@@ -61,11 +61,11 @@ class Stream:
         self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None, **options: Any
     ) -> None:
         kinds = {
-            name: answers_of(one, [schema.field(column).type for column in one.columns])
+            name: answer_type_of(one, [schema.field(column).type for column in one.columns])
             for name, one in definition.columns.items()
         }
         self.definition = definition
-        self.terms = Terms(definition, FINGERPRINT, kinds, forget_after, **options)
+        self.terms = QueryTerms(definition, FINGERPRINT, kinds, forget_after, **options)
         self.store = Store()
         self.found: list[dict[str, Any]] = []
         self.dropped = self.ahead = 0
@@ -76,7 +76,7 @@ class Stream:
         keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
         hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
         self.store.read, self.store.written, self.store.bytes = [], [], 0
-        went = shard_of(self.terms).call(
+        went = make_shard(self.terms).call(
             self.store, 3, [table.add_column(0, HASH, hashes)], watermark, MicroBatch(batch, clock)
         )
         assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
@@ -112,11 +112,10 @@ def played(stream: Stream, table: pa.Table, seed: int, delay: int = 4 * SECOND, 
 def small_pages(size: int, slots: int = 2) -> Iterator[None]:
     """Pages so small that a few rows fill them, and keys are soon large."""
     with (
-        patch("slidewise.spark.state.buckets.LARGEST", size),
-        patch("slidewise.spark.stream.waiting_rows.LARGEST", size),
-        patch("slidewise.spark.state.key_state.LARGEST", size),
-        patch("slidewise.spark.state.cell_state.LARGEST", size),
-        patch("slidewise.spark.state.large_key.CHUNK", size // 3),
+        patch("slidewise.spark.state.buckets.MAX_PAGE_BYTES", size),
+        patch("slidewise.spark.state.waiting_rows.MAX_WAITING_BYTES", size),
+        patch("slidewise.spark.state.key_state.MAX_PAGE_BYTES", size),
+        patch("slidewise.spark.state.large_key.CHUNK_BYTES", size // 3),
         patch("slidewise.spark.state.chunk_window.SLOTS", slots),
     ):
         yield

@@ -50,9 +50,9 @@ class Sliding(Definition):
         `shards=`, `forget_after=`, `metrics=`, `watermark=`, `ahead=` and `late_to=` for a stream.
         """
         if _is_spark(table):
-            from slidewise.spark.transform import over_spark
+            from slidewise.spark.transform import transform_on_spark
 
-            return over_spark(self, table, **options)
+            return transform_on_spark(self, table, **options)
         if options:
             raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
         if self.every is not None:
@@ -136,9 +136,9 @@ class Sliding(Definition):
         gives these rows' answers once more, with the rows that came since. `operator` is the number of the query's
         operator with state, where there are several.
         """
-        from slidewise.spark.transform import flushed_stream
+        from slidewise.spark.transform import flush_on_spark
 
-        return flushed_stream(self, stream, checkpoint, operator, options)
+        return flush_on_spark(self, stream, checkpoint, operator, options)
 
     def restore(
         self,

@@ -17,7 +17,7 @@ from support import Counter, Sabotage, concat
 import slidewise as sw
 from slidewise.live.panes.cell_pane import CellPane
 from slidewise.operators.values.equality import same
-from slidewise.spark.batch.sorted_batches import Carrying
+from slidewise.spark.batch.evaluator import BatchEvaluator
 from slidewise.windows.grain import most_cells
 
 CLOSED = ("right", "both", "left", "neither")
@@ -239,12 +239,12 @@ def test_a_task_of_spark_carries_cells() -> None:
     definition = sw.Sliding(
         by="k", on="t", n=sw.count("x").over(1_000, grain=100), m=sw.mean("x").over(1_000, grain=50)
     )
-    carrying = Carrying(definition)
+    evaluator = BatchEvaluator(definition)
     count = 40_000
     table = pa.table({"k": [1] * count, "t": [i // 10 for i in range(count)], "x": [1.0] * count})
     for at in range(0, count, 4_000):
-        carrying.push(table.slice(at, 4_000))
-        assert carrying.size <= most_cells(1_000, 50) + 10  # rows of the newest time wait
+        evaluator.push(table.slice(at, 4_000))
+        assert evaluator.size <= most_cells(1_000, 50) + 10  # rows of the newest time wait
 
 
 def test_explain_says_what_a_grain_keeps() -> None:

@@ -24,7 +24,7 @@ from spark_data import HEALTH, QUIET, events, same_rows
 
 import slidewise as sw
 from slidewise.spark.batch import dataframe as batch
-from slidewise.spark.batch.time_slices import why_not
+from slidewise.spark.batch.time_slices import why_not_by_time
 
 pytestmark = QUIET
 cloudpickle.register_pickle_by_value(features)
@@ -32,29 +32,29 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 # Spark's TIMESTAMP has microseconds, and its rows have no order of their own.
 NOT_ON_SPARK = {"in input order", "times as timestamp[ns], last 4s"}
 CASES = {name: case for name, case in features.BY_NAME.items() if name not in NOT_ON_SPARK}
-IN_SLICES = {name: case for name, case in CASES.items() if why_not(case.definition) is None}
+IN_SLICES = {name: case for name, case in CASES.items() if why_not_by_time(case.definition) is None}
 
 
 def in_small_pieces(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A task that goes on with every few rows, so that keys of a few dozen rows come in several batches."""
 
     def small(batches: Any) -> Any:
-        from slidewise.spark.batch import sorted_batches as carrying
-        from slidewise.spark.sort import sort as sorting
+        from slidewise.spark.batch import evaluator
+        from slidewise.spark.sort import external_sort as sorting
 
-        before = carrying.FEWEST, sorting.PIECE
-        carrying.FEWEST, sorting.PIECE = 1, 5
+        before = evaluator.MIN_ROWS, sorting.OUTPUT_ROWS
+        evaluator.MIN_ROWS, sorting.OUTPUT_ROWS = 1, 5
         try:
             yield from task(batches)
         finally:
-            carrying.FEWEST, sorting.PIECE = before
+            evaluator.MIN_ROWS, sorting.OUTPUT_ROWS = before
 
     return small
 
 
 def on_spark(spark: SparkSession, cases: list[lanes.Case], **options: Any) -> dict[str, Any]:
     """All cases in one lane, which is there for as long as it is needed; keys come in several batches."""
-    whole = batch._carried
+    whole = batch.task
 
     def lane(definition: sw.Sliding, table: pa.Table) -> pa.Table:
         df = spark.createDataFrame(table.combine_chunks())
@@ -64,7 +64,7 @@ def on_spark(spark: SparkSession, cases: list[lanes.Case], **options: Any) -> di
 
     lanes.LANES["spark_batch"] = lane
     try:
-        with patch.object(batch, "_carried", lambda *given: in_small_pieces(whole(*given))):
+        with patch.object(batch, "task", lambda *arguments: in_small_pieces(whole(*arguments))):
             return lanes.run("spark_batch", cases)
     finally:
         del lanes.LANES["spark_batch"]

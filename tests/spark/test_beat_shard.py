@@ -13,9 +13,9 @@ from shards import SECOND, Stream, played, small_pages, times_of
 from spark.test_shard import ms, rows_at
 
 import slidewise as sw
-from slidewise.spark.state.seven_bits import as_text
-from slidewise.spark.stream.flush import answered
-from slidewise.spark.stream.shard_labels import label
+from slidewise.spark.state.seven_bits import encode_text
+from slidewise.spark.stream.flush import answer_pages
+from slidewise.spark.stream.shard_labels import shard_label
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 CASES = [case for case in beats.CASES if lanes.clocked(case) and case.name != "times"]
@@ -76,9 +76,9 @@ def test_a_flush_gives_the_beats_that_are_left_and_changes_no_page() -> None:
     stream.push(table, ms(14))
     assert len(stream.found) == 1
     pages = stream.store.pages | stream.store.trail
-    columns = [[label(3)] * len(pages), list(pages), [as_text(page) for page in pages.values()]]
+    columns = [[shard_label(3)] * len(pages), list(pages), [encode_text(page) for page in pages.values()]]
     batch = pa.record_batch(columns, ["shard", "number", "page"])
-    left = [row for one in answered(stream.terms, ["k", "ts", "n"], [batch]) for row in one.to_pylist()]
+    left = [row for one in answer_pages(stream.terms, ["k", "ts", "n"], [batch]) for row in one.to_pylist()]
     expected = COUNT(table).to_pylist()
     assert sorted(row["n"] for row in stream.found + left) == sorted(row["n"] for row in expected)
     assert {row["ts"] for row in stream.found + left} == {row["ts"] for row in expected}

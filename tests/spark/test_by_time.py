@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from spark_data import HEALTH, QUIET, TIMED, events, same_rows
 
 import slidewise as sw
-from slidewise.spark.batch.time_slices import COPY, SLICE, slices_of
+from slidewise.spark.batch.time_slices import time_slices_for
+from slidewise.spark.column_names import COPY, SLICE
 
 pytestmark = QUIET
 NO_KEYS = sw.Sliding(on="ts", columns=dict(TIMED.columns))
@@ -79,7 +80,7 @@ def test_slices_share_the_work_and_copy_little(spark: SparkSession, conf: Any) -
     table = events(20_000, keys=1)
     definition = sw.Sliding(by="k", on="ts", n=sw.count().over("10s"))
     df = spark.createDataFrame(table)
-    cut = slices_of(definition, "timestamp").cut(df, "ts")
+    cut = time_slices_for(definition, "timestamp").cut(df, "ts")
     counts = {(row[COPY] > 0): row["count"] for row in cut.groupBy(COPY).count().collect()}
     assert counts[False] == 20_000
     assert 0 < counts[True] < 20_000 / 5
@@ -91,7 +92,7 @@ def test_slices_share_the_work_and_copy_little(spark: SparkSession, conf: Any) -
 def test_copies_are_seen_and_not_answered(spark: SparkSession) -> None:
     """The window of a copy misses rows of the slice before it; its sum, which nobody asked for, may not fit."""
     huge = 2**62
-    slices = slices_of(sw.Sliding(on="t", a=sw.sum("x").over(10)), "bigint")
+    slices = time_slices_for(sw.Sliding(on="t", a=sw.sum("x").over(10)), "bigint")
     start = slices.length
     table = pa.table(
         {"t": [start - 12, start - 5, start - 4, start + 1, start + 2], "x": [-huge, huge, huge, -huge, 1]}

@@ -114,9 +114,10 @@ def test_workers_without_slidewise_say_what_to_set(
         finally:
             sys.path.remove(os.fspath(hidden.parent))
 
-    from slidewise.spark.batch.dataframe import result_schema
+    from slidewise.spark.batch.evaluator import evaluate_partition
+    from slidewise.spark.schema import result_schema
     from slidewise.spark.worker.task import task as made
 
-    task = made("carrying", "batches_of", definition, {}, None, None, False, True)
+    task = made(evaluate_partition, definition, {}, None, None, False, True)
     with pytest.raises(Exception, match=r"cannot import slidewise .*set PYSPARK_PYTHON .*or give spark-submit"):
         df.mapInArrow(first, result_schema(definition, df.schema)).collect()

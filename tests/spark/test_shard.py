@@ -15,10 +15,10 @@ import pytest
 from shards import FINGERPRINT, SECOND, Stream, played, small_pages, times_of
 
 import slidewise as sw
-from slidewise.spark.state.compression import AS_IS, LZ4, LZ4_OF_PLANES, squeezed, unsqueezed
+from slidewise.spark.state.compression import AS_IS, LZ4, LZ4_OF_PLANES, compress, decompress
 from slidewise.spark.state.large_key import LargeKey
-from slidewise.spark.state.pages import closed, opened
-from slidewise.spark.state.seven_bits import as_bytes, as_text
+from slidewise.spark.state.pages import open_page, seal_page
+from slidewise.spark.state.seven_bits import decode_text, encode_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 CASES = {name: case for name, case in features.BY_NAME.items() if lanes.clocked(case) and name not in features.BY_TYPE}
@@ -240,7 +240,7 @@ def test_pages_of_the_version_before_are_read() -> None:
     stream = Stream(SUM, table.schema)
     with (
         patch("slidewise.spark.state.pages.VERSION", 2),
-        patch("slidewise.spark.state.directory.Directory._more", lambda _, out: None),
+        patch("slidewise.spark.state.directory.Directory._write_since_version_3", lambda _, out: None),
     ):
         stream.push(table.slice(0, 2), ms(2))
     stream.push(table.slice(2), ms(2))
@@ -362,12 +362,21 @@ def test_what_is_read_and_written_does_not_grow_with_the_window(by: str) -> None
     [
         (lambda p: p[:60] + bytes([p[60] ^ 1]) + p[61:], "damaged: its checksum does not match"),
         (lambda p: p[:-1], r"has \d+ of \d+ bytes"),
-        (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 3, 2), "page 2 of shard 3 was found in its place"),
-        (lambda p: closed(opened(p, "ab" * 16, 3, 1), "ab" * 16, 4, 1), "page 1 of shard 4 was found in its place"),
+        (
+            lambda p: seal_page(open_page(p, "ab" * 16, 3, 1), "ab" * 16, 3, 2),
+            "page 2 of shard 3 was found in its place",
+        ),
+        (
+            lambda p: seal_page(open_page(p, "ab" * 16, 3, 1), "ab" * 16, 4, 1),
+            "page 1 of shard 4 was found in its place",
+        ),
         (lambda p: p[:4] + b"\x04\x00" + p[6:], "format version 4, and this Slidewise reads 2 to 3; upgrade"),
         (lambda p: p[:4] + b"\x01\x00" + p[6:], "format version 1, and this Slidewise reads 2 to 3; start from"),
         (lambda p: b"nonsense" * 20, "no page of Slidewise"),
-        (lambda p: closed(opened(p, "ab" * 16, 3, 1), "cd" * 16, 3, 1), f"fingerprint is {'cd' * 16}.*{'ab' * 16}"),
+        (
+            lambda p: seal_page(open_page(p, "ab" * 16, 3, 1), "cd" * 16, 3, 1),
+            f"fingerprint is {'cd' * 16}.*{'ab' * 16}",
+        ),
     ],
 )
 @pytest.mark.parametrize("waits", [True, False])
@@ -392,11 +401,11 @@ def test_bad_pages_are_errors(spoil: Any, message: str, waits: bool) -> None:
     ],
 )
 def test_payloads_are_made_smaller_where_they_can_be(payload: bytes, how: int, most: int) -> None:
-    done, data = squeezed(payload)
+    done, data = compress(payload)
     assert done == how
     assert len(data) <= most
-    assert unsqueezed(done, data, len(payload)) == payload
-    assert opened(closed(payload, FINGERPRINT, 3, 1), FINGERPRINT, 3, 1) == payload
+    assert decompress(done, data, len(payload)) == payload
+    assert open_page(seal_page(payload, FINGERPRINT, 3, 1), FINGERPRINT, 3, 1) == payload
 
 
 @pytest.mark.parametrize("size", [65_536, 300])
@@ -424,6 +433,6 @@ def test_state_that_cannot_be_stored_is_refused() -> None:
 @pytest.mark.parametrize("size", [*range(17), 1_000])
 def test_bytes_as_text_are_the_same_bytes_again(size: int) -> None:
     data = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8).tobytes()
-    text = as_text(data)
+    text = encode_text(data)
     assert text.isascii()
-    assert as_bytes(text) == data
+    assert decode_text(text) == data

@@ -15,11 +15,11 @@ from spark.test_shard import _noting, in_order, long_rows, ms, rows_at
 import slidewise as sw
 from slidewise.engine.window_spec import window_specs_of
 from slidewise.kernels.bounds.grain import cells
-from slidewise.spark.batch.time_slices import slices_of
+from slidewise.spark.batch.time_slices import time_slices_for
 from slidewise.spark.state.cell_table import NEWEST, ROWS, CellTables
-from slidewise.spark.state.large_cells import LargeCells
+from slidewise.spark.state.large_key import LargeCells
 from slidewise.spark.state.pages import Pages
-from slidewise.spark.stream.query import _forgotten as forgotten
+from slidewise.spark.stream.query import _forget_after as forgotten
 from slidewise.windows.grain import most_cells
 
 LONG = sw.Sliding(
@@ -158,8 +158,8 @@ def test_a_key_lives_as_long_as_its_rounded_window() -> None:
 
 def test_slices_and_keys_that_are_forgotten_know_of_the_grain() -> None:
     definition = sw.Sliding(by="k", on="ts", n=sw.count().over("10s", grain="4s"))
-    assert slices_of(definition, "timestamp").window == 14 * SECOND
-    assert slices_of(sw.Sliding(on="t", n=sw.count().over(2.5, grain=0.25)), "double").window == 2.75
+    assert time_slices_for(definition, "timestamp").window == 14 * SECOND
+    assert time_slices_for(sw.Sliding(on="t", n=sw.count().over(2.5, grain=0.25)), "double").window == 2.75
     assert forgotten(definition, "14s") is not None
     with pytest.raises(sw.SlidewiseError, match=r"shorter than the window of 'n', 10 seconds and its grain, 4 seconds"):
         forgotten(definition, "13s")

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from spark_data import QUIET
 
 import slidewise as sw
+from slidewise.spark.sort import external_sort as sorting
 from slidewise.spark.sort import merge as merging
-from slidewise.spark.sort import sort as sorting
 from slidewise.spark.sort import spill as spilling
-from slidewise.spark.sort.sort import in_order
+from slidewise.spark.sort.external_sort import sort_tables
 
 pytestmark = QUIET
 NAN, OTHER_NAN = struct.unpack("<dd", bytes.fromhex("000000000000f87f010000000000f8ff"))
@@ -57,18 +57,18 @@ def cut(table: pa.Table, rows: int) -> Iterator[pa.Table]:
 def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Memory for a few rows, and runs that are merged three at a time; how many runs were written is counted."""
     counted: list[int] = []
-    write = spilling.Spilled.write
+    write = spilling.SpillFile.write
 
     def counting(spilled: Any, tables: Any) -> None:
         write(spilled, tables)
         counted.append(len(spilled.runs))
 
     for module in (sorting, merging, spilling):
-        monkeypatch.setattr(module, "memory", lambda: 600)
+        monkeypatch.setattr(module, "sort_memory", lambda: 600)
     monkeypatch.setattr(spilling, "BLOCKS", 4)
-    monkeypatch.setattr(sorting, "MOST_RUNS", 3)
-    monkeypatch.setattr(sorting, "PIECE", 11)
-    monkeypatch.setattr(spilling.Spilled, "write", counting)
+    monkeypatch.setattr(sorting, "MAX_RUNS", 3)
+    monkeypatch.setattr(sorting, "OUTPUT_ROWS", 11)
+    monkeypatch.setattr(spilling.SpillFile, "write", counting)
     return counted
 
 
@@ -85,7 +85,7 @@ def assert_sorted(
     table = pa.table(
         [first, second, pa.array(times, pa.int64()), ties, pa.nulls(len(chosen), pa.int64()), numbers], names
     )
-    found = [one for part in in_order(definition, cut(table, rows)) for one in part.column("row").to_pylist()]
+    found = [one for part in sort_tables(definition, cut(table, rows)) for one in part.column("row").to_pylist()]
     assert sorted(found) == list(range(len(chosen)))
     places = [(ranks[i], more[i], times[i], of_ties[i] if definition is ROWS else 0) for i in found]
     assert places == sorted(places)
@@ -113,10 +113,10 @@ def test_runs_are_written_and_merged(small: list[int]) -> None:
 
 @pytest.mark.parametrize("kinds", [[pa.int64(), pa.bool_()], [pa.string(), pa.float32()]])
 def test_rows_that_fit_touch_no_disk(kinds: list[pa.DataType], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spilling.Spilled, "_put", lambda *_: pytest.fail("written"))
+    monkeypatch.setattr(spilling.SpillFile, "_append", lambda *_: pytest.fail("written"))
     chosen = [tuple(row) for row in np.random.default_rng(6).integers(0, 8, (3_000, 4)).tolist()]
     assert_sorted(ROWS, kinds, chosen, 100)
-    assert list(in_order(ROWS, [])) == []
+    assert list(sort_tables(ROWS, [])) == []
 
 
 def test_rows_of_one_time_are_ordered_whatever_run_they_lie_in(small: list[int]) -> None:
@@ -129,13 +129,13 @@ def test_rows_of_one_time_are_ordered_whatever_run_they_lie_in(small: list[int])
 def ordered_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were ordered at once, time after time."""
     found: list[int] = []
-    order = sorting._order
+    order = sorting._sort_indices
 
     def counting(definition: Any, table: Any) -> Any:
         found.append(len(table))
         return order(definition, table)
 
-    monkeypatch.setattr(sorting, "_order", counting)
+    monkeypatch.setattr(sorting, "_sort_indices", counting)
     return found
 
 
@@ -155,7 +155,7 @@ def test_text_that_is_none(small: list[int]) -> None:
     keys = pa.array([bytes([200 + row * 7 % 50]) for row in range(200)], pa.binary()).view(pa.string())
     table = pa.table({"k": keys, "t": pa.array(range(200)), "x": pa.array([1.0] * 200)})
     definition = sw.Sliding(by="k", on="t", n=sw.count().over(rows=2))
-    found = pa.concat_tables(in_order(definition, cut(table, 9)))
+    found = pa.concat_tables(sort_tables(definition, cut(table, 9)))
     places = [(bytes(key.as_buffer()), row) for key, row in zip(found["k"], found["t"].to_pylist(), strict=True)]
     assert len(places) == 200
     assert places == sorted(places)
@@ -166,7 +166,7 @@ def test_runs_that_follow_one_another_are_not_sorted_again_and_again(
     small: list[int], ordered_at_once: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that come in time's order make runs without a common place: few are sorted once more."""
-    monkeypatch.setattr(sorting, "MOST_RUNS", 100)
+    monkeypatch.setattr(sorting, "MAX_RUNS", 100)
     assert_sorted(TIMED, [pa.int64(), pa.int64()], [(1, 1, time, 0) for time in range(400)], 10)
     assert len(small) > 9
     assert sum(ordered_at_once) < 2 * 400
@@ -206,12 +206,12 @@ def test_a_disk_that_is_full(small: list[int], monkeypatch: pytest.MonkeyPatch, 
 
 def test_memory_that_spark_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource", reason="limits are there on Unix alone")
-    for limit, expected in [(resource.RLIM_INFINITY, spilling.MEMORY), (240 << 20, 10 << 20), (1, spilling.LEAST)]:
+    for limit, expected in [(resource.RLIM_INFINITY, spilling.MEMORY), (240 << 20, 10 << 20), (1, spilling.MIN_MEMORY)]:
         monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, limit))
-        spilling.memory.cache_clear()
-        assert spilling.memory() == expected
+        spilling.sort_memory.cache_clear()
+        assert spilling.sort_memory() == expected
     monkeypatch.undo()
-    spilling.memory.cache_clear()
+    spilling.sort_memory.cache_clear()
 
 
 @pytest.mark.parametrize("kind", KEYS, ids=str)
@@ -221,7 +221,7 @@ def test_the_order_is_sparks(spark: Any, kind: pa.DataType) -> None:
     keys, _ = column(kind, np.random.default_rng(8).integers(0, 60, 60).tolist())
     table = pa.table({"k": keys, "t": pa.array(range(60)), "x": pa.array([1.0] * 60)})
     definition = sw.Sliding(by="k", on="t", n=sw.count().over(rows=2))
-    (found,) = in_order(definition, cut(table, 7))
+    (found,) = sort_tables(definition, cut(table, 7))
     df = spark.createDataFrame(table).coalesce(1)
     expected = df.sortWithinPartitions(F.col("k").asc_nulls_first(), "t").select("t").toArrow()
     assert found.column("t").to_pylist() == expected.column("t").to_pylist()

@@ -16,7 +16,7 @@ from slidewise.spark.worker import task as workers
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    workers._fault.cache_clear()
+    workers._problem_of.cache_clear()
 
 
 def session(python: str, master: str = "local[2]") -> Any:

@@ -14,9 +14,9 @@ from pyspark import cloudpickle
 from shards import FINGERPRINT
 
 import slidewise as sw
-from slidewise.spark.stream.packing import blobs
-from slidewise.spark.stream.shard import Terms
-from slidewise.spark.stream.shard_labels import label
+from slidewise.spark.stream.packing import to_blobs
+from slidewise.spark.stream.shard import QueryTerms
+from slidewise.spark.stream.shard_labels import shard_label
 from slidewise.spark.worker import runtime as working
 
 COUNT = sw.Sliding(by="k", on="ts", n=sw.count().over("10s"))
@@ -57,16 +57,16 @@ class Task:
         """A row for each of these shards; how often pages were looked for."""
         self._properties["streaming.sql.batchId"] = str(self._batch)
         self._batch += 1
-        terms = Terms(COUNT, FINGERPRINT, {"n": pa.int64()})
+        terms = QueryTerms(COUNT, FINGERPRINT, {"n": pa.int64()})
         handle = SimpleNamespace(registerTimer=lambda _: None, deleteTimer=lambda _: None)
         kinds = [pa.string(), SCHEMA.field("ts").type, pa.int64()]
-        one = working.Working(cloudpickle.dumps((terms, ["k", "ts"], kinds)), handle, None)
+        one = working.ShardRunner(cloudpickle.dumps((terms, ["k", "ts"], kinds)), handle, None)
         before = sum(state.looked_for for state in self.states.values())
         for shard in shards:
             one._pages = self.states.setdefault(shard, MapState())
             rows = pa.table([[5], ["a"], pa.array([self._batch * 10**6], SCHEMA.field(2).type)], schema=SCHEMA)
-            [(blob, _)] = blobs(rows)
-            list(one.call(label(shard), [{"data": [blob]}], self._batch * 1_000 - 500, 0, False))
+            [(blob, _)] = to_blobs(rows)
+            list(one.call(shard_label(shard), [{"data": [blob]}], self._batch * 1_000 - 500, 0, False))
         return sum(state.looked_for for state in self.states.values()) - before
 
 

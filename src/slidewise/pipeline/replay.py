@@ -16,7 +16,7 @@ from slidewise.pipeline.job.outputs import output_path
 from slidewise.pipeline.marked_folders import RunFolder
 from slidewise.pipeline.run import in_one_order
 from slidewise.pipeline.spark_session import run_stream
-from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.column_names import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

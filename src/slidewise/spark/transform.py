@@ -1,22 +1,26 @@
-"""A definition on Spark: over a batch DataFrame, or over a stream."""
+"""Entry points of a definition on Spark: over a batch DataFrame, or over a stream."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.spark.worker.task import check_python
 
-_BATCH, _STREAM = (
-    ("parallel", "presorted"),
-    ("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to"),
-)
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from slidewise.spark.batch.plan import Plan
+    from slidewise.spark.stream.query import StreamPlan
+
+_BATCH_OPTIONS = ("parallel", "presorted")
+_STREAM_OPTIONS = ("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to")
 
 
-def over_spark(definition: Definition, df: Any, **options: Any) -> Any:
-    """The DataFrame with one more column per aggregate."""
-    _check(df, options)
+def transform_on_spark(definition: Definition, df: DataFrame, **options: Any) -> DataFrame:
+    """The DataFrame, or the stream, with one more column per aggregate."""
+    _check_options(df, options)
     check_python(df.sparkSession)
     if df.isStreaming:
         from slidewise.spark.stream.query import over_stream
@@ -27,47 +31,48 @@ def over_spark(definition: Definition, df: Any, **options: Any) -> Any:
     return over_dataframe(definition, df, **options)
 
 
-def flushed_stream(
-    definition: Definition, df: Any, checkpoint: str, operator: int | None, options: dict[str, Any]
-) -> Any:
+def flush_on_spark(
+    definition: Definition, df: DataFrame, checkpoint: str, operator: int | None, options: dict[str, Any]
+) -> DataFrame:
     """The answers to the rows that a query over a stream still has waiting, as a batch DataFrame."""
     if not getattr(df, "isStreaming", False):
         raise SlidewiseError(
             f"flush answers what a stream has waiting; give it the stream that was transformed, not {type(df).__name__}"
         )
-    _check(df, options)
+    _check_options(df, options)
     check_python(df.sparkSession)
-    from slidewise.spark.stream.flush import flushed
+    from slidewise.spark.stream.flush import flush_stream
 
-    return flushed(definition, df, checkpoint, operator, options)
+    return flush_stream(definition, df, checkpoint, operator, options)
 
 
-def plan_on_spark(definition: Definition, df: Any, **options: Any) -> Any:
-    """How it will run; nothing runs."""
-    _check(df, options)
+def plan_on_spark(definition: Definition, df: DataFrame, **options: Any) -> Plan | StreamPlan:
+    """The plan of a definition on a DataFrame or a stream; nothing runs."""
+    _check_options(df, options)
     if df.isStreaming:
-        from slidewise.spark.stream.query import planned_stream
+        from slidewise.spark.stream.query import plan_stream
 
-        return planned_stream(definition, df, **options)[1]
-    from slidewise.spark.batch.dataframe import planned_for
+        return plan_stream(definition, df, **options)[1]
+    from slidewise.spark.batch.dataframe import plan_dataframe
 
-    return planned_for(definition, df, **options)[1]
+    return plan_dataframe(definition, df, **options)[1]
 
 
-def _check(df: Any, options: dict[str, Any]) -> None:
-    taken, others = (_STREAM, _BATCH) if df.isStreaming else (_BATCH, _STREAM)
+def _check_options(df: DataFrame, options: dict[str, Any]) -> None:
+    taken, others = (_STREAM_OPTIONS, _BATCH_OPTIONS) if df.isStreaming else (_BATCH_OPTIONS, _STREAM_OPTIONS)
+    options_of_it = ", ".join(f"{option}=" for option in taken)
     here = "a stream" if df.isStreaming else "a batch DataFrame"
     for name, value in options.items():
         if name == "late" and df.isStreaming:
-            raise SlidewiseError(_late(value))
+            raise SlidewiseError(_why_no_policy(value))
         if name in others:
-            raise SlidewiseError(f"{name}= is not for {here}, which takes {', '.join(f'{one}=' for one in taken)}")
+            raise SlidewiseError(f"{name}= is not for {here}, which takes {options_of_it}")
         if name not in taken:
             hint = did_you_mean(name, taken)
-            raise SlidewiseError(f"{name}= is not known; {here} takes {', '.join(f'{one}=' for one in taken)}{hint}")
+            raise SlidewiseError(f"{name}= is not known; {here} takes {options_of_it}{hint}")
 
 
-def _late(policy: Any) -> str:
+def _why_no_policy(policy: object) -> str:
     """Why a stream takes no policy for late rows."""
     instead = (
         "on a stream the delay in withWatermark says how late a row may be: rows wait for it, so give a longer one"

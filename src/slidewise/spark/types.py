@@ -1,9 +1,9 @@
-"""Spark's types as Arrow's and back: of the columns that are aggregated, and of the answers."""
+"""Conversion of types between Spark and Arrow: of the columns that are aggregated, and of the answers."""
 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -11,6 +11,9 @@ from slidewise.errors import InputError
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
 
 # Spark's plain types, whose values Arrow orders and moves as they are.
 SIMPLE = {
@@ -39,18 +42,18 @@ _SAMPLES: dict[Any, Any] = {
 }
 
 
-def as_arrow_type(name: str, kind: Any) -> Any:
-    """A Spark type as Arrow hands it to Python."""
-    found = SIMPLE.get(kind.simpleString())
-    if found is None:
+def arrow_type(name: str, kind: DataType) -> pa.DataType:
+    """The Arrow type in which Spark hands a column to Python."""
+    arrow = SIMPLE.get(kind.simpleString())
+    if arrow is None:
         raise InputError(
             f"column {name!r} has Spark's type {kind.simpleString()}, which cannot be aggregated; cast it to double, "
             "bigint or string first"
         )
-    return found
+    return arrow
 
 
-def as_spark_type(kind: Any) -> Any:
+def spark_type(kind: pa.DataType) -> DataType:
     """The Spark type of answers of an Arrow type."""
     from pyspark.sql import types as spark
 
@@ -71,16 +74,16 @@ def as_spark_type(kind: Any) -> Any:
     if str(kind) in simple:
         return simple[str(kind)]
     if pa.types.is_list(kind):
-        return spark.ArrayType(as_spark_type(kind.value_type), True)
+        return spark.ArrayType(spark_type(kind.value_type), True)
     if pa.types.is_struct(kind):
-        return spark.StructType([spark.StructField(field.name, as_spark_type(field.type), True) for field in kind])
+        return spark.StructType([spark.StructField(field.name, spark_type(field.type), True) for field in kind])
     raise InputError(
         f"answers of the type {kind} have no type in Spark; it has int8 to int64, float and double, bool, string, "
         "binary, date32, timestamp('us') without a zone or in UTC, and lists and structs of them"
     )
 
 
-def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
+def answer_type_of(aggregate: Aggregate, types: list[pa.DataType]) -> pa.DataType:
     """The Arrow type of an aggregate's answers, found without any row."""
     from slidewise.columns.operator_types import answer_type
 
@@ -90,11 +93,11 @@ def answers_of(aggregate: Aggregate, types: list[Any]) -> Any:
         return kind
     if op.traits.answer is AnswerKind.OBJECT:
         raise InputError(f"{op.name} answers with an object that no table can hold")
-    return _own(op, types)
+    return _users_answer_type(op, types)
 
 
-def _own(op: Operator, types: list[Any]) -> Any:
-    """What a user's operator answers: as its kernel does, or as it does for one row."""
+def _users_answer_type(op: Operator, types: list[pa.DataType]) -> pa.DataType:
+    """The type of a user's operator's answers: that of its kernel, or of its answer for one row."""
     from slidewise.columns.arrow_values import arrow_array, holds
     from slidewise.kernels.codegen.kernel import kernel_for
 

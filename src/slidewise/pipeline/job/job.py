@@ -23,7 +23,7 @@ from slidewise.pipeline.job.trust import check_settings, listed_modules, resolve
 from slidewise.pipeline.rows.ahead import MOMENTS
 from slidewise.sliding import Sliding
 from slidewise.spark.batch.plan import PARALLEL
-from slidewise.spark.batch.time_slices import why_not
+from slidewise.spark.batch.time_slices import why_not_by_time
 from slidewise.windows import Duration
 
 # A row's number in the source, which the pipeline adds; and what only the side tables have.
@@ -118,7 +118,7 @@ def _options(document: TomlDocument, definition: Sliding) -> dict[str, Any]:
     if not document.table(("run",), ("parallel",)):
         return {}
     parallel = document.one_of(("run", "parallel"), PARALLEL, "auto")
-    why = why_not(definition)
+    why = why_not_by_time(definition)
     if parallel == "by_time" and why is not None:
         document.fail(("run", "parallel"), f"parallel = 'by_time' needs windows of time only, but {why}")
     return {"parallel": parallel}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.job.job import Job
 from slidewise.pipeline.report.panels import PanelChoice, choose_panels
-from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.column_names import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -17,7 +17,7 @@ from slidewise.pipeline.job.job import ROW, Job
 from slidewise.pipeline.rows.ahead import latest, limit_in, moment
 from slidewise.pipeline.rows.newest_times import POSITION, believed_before, mark_ahead, within_blocks, within_keys
 from slidewise.pipeline.rows.reading import read_source
-from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.column_names import quoted
 from slidewise.windows import Duration
 
 if TYPE_CHECKING:

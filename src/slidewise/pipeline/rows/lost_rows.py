@@ -8,7 +8,7 @@ from slidewise.errors import SlidewiseError
 from slidewise.pipeline.job.job import ROW, Job
 from slidewise.pipeline.rows.cleaning import Cleaned
 from slidewise.pipeline.rows.reading import format_of
-from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.column_names import quoted
 
 EXAMPLES = 3
 

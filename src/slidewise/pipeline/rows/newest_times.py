@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.rows.ahead import Number, Reach, believed, runs_of
-from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.column_names import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from slidewise.pipeline.job.job import OWN, Job
 from slidewise.pipeline.rows.ahead import MOMENTS
 from slidewise.pipeline.rows.newest_times import POSITION
 from slidewise.pipeline.rows.parsing import ISO_TEXT, parsed, time_of_text
-from slidewise.spark.batch.time_slices import quoted
+from slidewise.spark.column_names import quoted
 from slidewise.windows import Duration
 
 if TYPE_CHECKING:

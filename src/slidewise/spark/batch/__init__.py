@@ -1,1 +1,1 @@
-"""A definition over a Spark DataFrame: plan, shuffle, and sorted batches through the engine."""
+"""A definition over a Spark DataFrame: plan, shuffle, and evaluation of sorted rows in each task."""

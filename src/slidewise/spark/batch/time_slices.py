@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
+from slidewise.spark.column_names import COPY, SLICE, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from slidewise.arrays import Array
 
 # A slice is at least this many windows long, so about one row in six is copied at most.
 WINDOWS = 6
-SLICE, COPY = "__slidewise_slice", "__slidewise_copy"
-HIDDEN = (SLICE, COPY)
 _FLOATS = ("float", "double")
 # Nanoseconds in the unit in which a Spark type is counted.
 _UNITS = {"timestamp": 1_000, "timestamp_ntz": 1_000, "date": 86_400 * 10**9}
-# TimeSlices beyond this number, either way, are one: floats are too far apart there.
+# Slices beyond this number, either way, are one: floats are too far apart there.
 _FAR = 2.0**52
 
 
@@ -28,7 +32,7 @@ class TimeSlices(NamedTuple):
     window: Any
     length: Any
 
-    def cut(self, df: Any, on: str) -> Any:
+    def cut(self, df: DataFrame, on: str) -> DataFrame:
         """The DataFrame's rows with the number of their slice; a row that the next slice needs also comes as a copy."""
         from pyspark.sql import functions as F
 
@@ -45,13 +49,15 @@ class TimeSlices(NamedTuple):
         numbers = F.when(time.isNull(), F.array(F.lit(0).cast("bigint"))).otherwise(numbers)
         return df.select("*", F.posexplode(numbers).alias(COPY, SLICE))
 
-    def numbers(self, times: Any) -> Any:
-        """The slices that times lie in, as `cut` counts them; times are an array, counted in the same unit."""
+    def numbers(self, times: Array) -> Array:
+        """The slices that times lie in, as `cut` counts them; times are counted in the same unit."""
         import numpy as np
 
         if self.kind in _FLOATS:
-            return np.floor(np.clip(times / self.length, -_FAR, _FAR)).astype(np.int64)
-        return np.asarray(times) >> (self.length.bit_length() - 1)
+            quotients: Array = np.floor(np.clip(times / self.length, -_FAR, _FAR))
+            return quotients.astype(np.int64)
+        numbers: Array = np.asarray(times) >> (self.length.bit_length() - 1)
+        return numbers
 
     def __str__(self) -> str:
         if self.kind not in _UNITS:
@@ -63,7 +69,7 @@ class TimeSlices(NamedTuple):
         return f"{seconds:.3g} seconds"
 
 
-def why_not(definition: Definition) -> str | None:
+def why_not_by_time(definition: Definition) -> str | None:
     """Why a definition's time cannot be cut into slices, or None."""
     for name, aggregate in definition.columns.items():
         window = aggregate.window
@@ -75,7 +81,7 @@ def why_not(definition: Definition) -> str | None:
     return None
 
 
-def slices_of(definition: Definition, kind: str) -> TimeSlices:
+def time_slices_for(definition: Definition, kind: str) -> TimeSlices:
     """How to cut a time of this Spark type for a definition of time windows only."""
     longest: Any = 0
     for aggregate in definition.columns.values():
@@ -90,7 +96,8 @@ def slices_of(definition: Definition, kind: str) -> TimeSlices:
     return TimeSlices(kind, longest, length)
 
 
-def _ticks(time: Any, kind: str) -> Any:
+def _ticks(time: Column, kind: str) -> Column:
+    """A time as the number that its type is counted in."""
     from pyspark.sql import functions as F
 
     if kind == "timestamp":
@@ -102,12 +109,7 @@ def _ticks(time: Any, kind: str) -> Any:
     return time.cast("double" if kind in _FLOATS else "bigint")
 
 
-def _floor(quotient: Any) -> Any:
+def _floor(quotient: Column) -> Column:
     from pyspark.sql import functions as F
 
     return F.floor(F.greatest(F.least(quotient, F.lit(_FAR)), F.lit(-_FAR)))
-
-
-def quoted(name: str | None) -> str:
-    """A column's name as Spark reads it, whatever characters it has."""
-    return "`" + str(name).replace("`", "``") + "`"

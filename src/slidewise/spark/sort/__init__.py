@@ -1,1 +1,1 @@
-"""Sorting inside a task in bounded memory: runs, spilling and merging."""
+"""External sort of a task's rows: runs, spilling and merging."""

@@ -1,38 +1,34 @@
-"""Keys in Spark's order: nulls first, NaN last and one, -0.0 equal to 0.0, text by its bytes."""
+"""Spark's order of keys: nulls first, all NaN equal and last, -0.0 equal to 0.0, text by its bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.arrays import Array
 
 
-def first_backwards(columns: Sequence[Any], at: Array) -> int | None:
+def first_descent(columns: Sequence[pa.ChunkedArray], at: Array) -> int | None:
     """The first of these rows whose key is greater than that of the row after it, or None.
 
     Keys are compared column by column.
     """
-    import pyarrow as pa
-
     undecided = np.ones(len(at), np.bool_)
     backwards = np.zeros(len(at), np.bool_)
     for column in columns:
         if not undecided.any():
             break
-        less, more = _compared(column.take(pa.array(at)), column.take(pa.array(at + 1)))
+        less, more = _compare(column.take(pa.array(at)), column.take(pa.array(at + 1)))
         backwards |= undecided & more
         undecided &= ~(less | more)
     return int(at[backwards.argmax()]) if backwards.any() else None
 
 
-def ranks(column: Any) -> tuple[Array, int]:
-    """A number for each value, in their order, nulls before all; and a bound on them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def ranks(column: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
+    """Each value's rank, nulls before all; and a bound on ranks."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_boolean(column.type):
@@ -49,7 +45,7 @@ def ranks(column: Any) -> tuple[Array, int]:
                 codes[column.is_null().to_numpy(zero_copy_only=False)] = 0
             return codes, high - low + 2
     elif pa.types.is_floating(column.type):
-        nan = pa.scalar(float("nan"), column.type)  # one of the many that there are
+        nan = pa.scalar(float("nan"), column.type)  # one bit pattern for all
         column = pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))  # -0.0 becomes 0.0
     coded = column.dictionary_encode()
     values = coded.dictionary
@@ -59,24 +55,21 @@ def ranks(column: Any) -> tuple[Array, int]:
         order = pc.array_sort_indices(values).to_numpy()
     rank = np.empty(len(order) + 1, np.int64)
     rank[order] = np.arange(1, len(order) + 1)
-    rank[-1] = 0  # that of nulls, whose number is -1
+    rank[-1] = 0  # that of nulls, whose index is -1
     return rank[coded.indices.fill_null(-1).to_numpy()], len(order) + 1
 
 
-def _compared(one: Any, two: Any) -> tuple[Array, Array]:
-    """Where the first is less, and where it is more."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    has_one, has_two = np.asarray(one.is_valid()), np.asarray(two.is_valid())
-    both = has_one & has_two
-    if pa.types.is_floating(one.type):
-        a = one.fill_null(0).to_numpy(zero_copy_only=False)
-        b = two.fill_null(0).to_numpy(zero_copy_only=False)
+def _compare(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Array, Array]:
+    """Where the left value is less, and where it is greater."""
+    has_left, has_right = np.asarray(left.is_valid()), np.asarray(right.is_valid())
+    both = has_left & has_right
+    if pa.types.is_floating(left.type):
+        a = left.fill_null(0).to_numpy(zero_copy_only=False)
+        b = right.fill_null(0).to_numpy(zero_copy_only=False)
         less, more = (a < b) | (np.isnan(b) & ~np.isnan(a)), (a > b) | (np.isnan(a) & ~np.isnan(b))
     else:
         less, more = (
-            np.asarray(test(one, two).fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+            np.asarray(test(left, right).fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
             for test in (pc.less, pc.greater)
         )
-    return (both & less) | (~has_one & has_two), (both & more) | (has_one & ~has_two)
+    return (both & less) | (~has_left & has_right), (both & more) | (has_left & ~has_right)

@@ -1,11 +1,11 @@
-"""A table of rows sorted by key and time: which key each row has, its columns, and what to call a row in an error."""
+"""Rows sorted by key and time, as the engine takes them; and checks that they are, with labels of rows for errors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from slidewise.arrays import Array
 from slidewise.columns.series import Column, read
@@ -13,13 +13,13 @@ from slidewise.definition import Definition
 from slidewise.engine.sorting import key_codes
 from slidewise.engine.table_rows import time_column
 from slidewise.errors import InputError, TimeOrderError
-from slidewise.spark.sort.key_order import first_backwards
+from slidewise.spark.sort.key_order import first_descent
 
 
 class SortedRows:
-    """The rows of a table, the number of each row's key in it, and which rows are only there for others to see."""
+    """A batch of the engine: a table's rows, codes that number their keys, and which rows are seen and not answered."""
 
-    def __init__(self, table: Any, definition: Definition, codes: Array, silent: Array | None = None) -> None:
+    def __init__(self, table: pa.Table, definition: Definition, codes: Array, silent: Array | None = None) -> None:
         self.table = table
         self._definition = definition
         self._columns: dict[str, Column] = {}
@@ -35,19 +35,19 @@ class SortedRows:
             self._columns[name] = read(self.table.column(name), repr(name))
         return self._columns[name]
 
-    def kind_of(self, name: str) -> Any:
+    def kind_of(self, name: str) -> pa.DataType:
         return self.table.column(name).type
 
     def first(self, count: int) -> SortedRows:
         """The first so many rows."""
+        if count == self.count:
+            return self
         silent = None if self.silent is None else self.silent[:count]
         return SortedRows(self.table.slice(0, count), self._definition, self.codes[:count], silent)
 
 
-def check_times(definition: Definition, table: Any, hidden: Sequence[str]) -> None:
-    """Every row has a time; nulls come first in their key, so the first one tells whose they are."""
-    import pyarrow as pa
-
+def check_times(definition: Definition, table: pa.Table, hidden: Sequence[str]) -> None:
+    """Check that every row has a finite time; nulls come first in their key, so the first one tells whose they are."""
     on = definition.on
     if on is None:
         return
@@ -56,20 +56,20 @@ def check_times(definition: Definition, table: Any, hidden: Sequence[str]) -> No
         if odd.any():
             raise InputError(
                 f"the time {on!r} is not finite in {odd.sum()} of {len(odd)} rows, first at "
-                f"{named(definition, table, int(odd.argmax()), hidden)}; leave these rows out"
+                f"{row_label(definition, table, int(odd.argmax()), hidden)}; leave these rows out"
             )
     if not table.column(on).null_count:
         return
     null = table.column(on).is_null().to_numpy()
-    whose = named(definition, table, int(null.argmax()), (*hidden, on))
+    whose = row_label(definition, table, int(null.argmax()), (*hidden, on))
     raise InputError(
         f"the time {on!r} is null in {null.sum()} of {len(null)} rows{f', first under {whose}' if whose else ''}; "
         "fill these in or leave them out"
     )
 
 
-def check_order(definition: Definition, table: Any, codes: Array, hidden: Sequence[str]) -> None:
-    """Times never run backwards within a key."""
+def check_time_order(definition: Definition, table: pa.Table, codes: Array, hidden: Sequence[str]) -> None:
+    """Check that times never run backwards within a key."""
     on = definition.on
     if on is None:
         return
@@ -78,32 +78,30 @@ def check_order(definition: Definition, table: Any, codes: Array, hidden: Sequen
     if wrong.any():
         at = int(wrong.argmax())
         raise TimeOrderError(
-            f"rows are not sorted by key and time: {named(definition, table, at + 1, hidden)} comes after "
+            f"rows are not sorted by key and time: {row_label(definition, table, at + 1, hidden)} comes after "
             f"{on}={table.column(on)[at].as_py()}; sort, or leave out presorted="
         )
 
 
-def check_keys(definition: Definition, table: Any, codes: Array) -> None:
-    """Keys come in their order, so that none comes twice."""
-    at = first_backwards([table.column(name) for name in definition.by], np.flatnonzero(np.diff(codes)))
+def check_key_order(definition: Definition, table: pa.Table, codes: Array) -> None:
+    """Check that keys come in Spark's order, so that none comes twice."""
+    at = first_descent([table.column(name) for name in definition.by], np.flatnonzero(np.diff(codes)))
     if at is not None:
-        before = named(definition, table, at, (definition.on or "",))
+        before = row_label(definition, table, at, (definition.on or "",))
         raise TimeOrderError(
-            f"rows are not sorted by key and time: {named(definition, table, at + 1, ())} comes after {before}; "
+            f"rows are not sorted by key and time: {row_label(definition, table, at + 1, ())} comes after {before}; "
             "sort by the keys in ascending order, nulls first, or leave out presorted="
         )
 
 
-def named(definition: Definition, table: Any, row: int, hidden: Sequence[str]) -> str:
-    """A row by its keys and its time."""
+def row_label(definition: Definition, table: pa.Table, row: int, hidden: Sequence[str]) -> str:
+    """The label of a row in an error: its keys and its time."""
     names = [name for name in (*definition.by, definition.on) if name is not None and name not in hidden]
     return ", ".join(f"{name}={table.column(name)[row].as_py()}" for name in names)
 
 
-def codes_of(definition: Definition, table: Any, last: Any) -> tuple[Array, bool]:
-    """The number of each row's key, from 0 on, and whether the first is that of `last`, a table of one row or None."""
-    import pyarrow as pa
-
+def group_codes(definition: Definition, table: pa.Table, last: pa.Table | None) -> tuple[Array, bool]:
+    """The number of each row's key, from 0 on, and whether the first is that of `last`, a table of one row."""
     names = list(definition.by)
     if not names:
         return np.zeros(len(table), np.int64), last is not None
@@ -119,3 +117,10 @@ def codes_of(definition: Definition, table: Any, last: Any) -> tuple[Array, bool
     if last is None:
         return steps, False
     return steps[1:] - steps[1], bool(steps[1] == 0)
+
+
+def microseconds(table: pa.Table, on: str) -> Array:
+    """The times of rows in microseconds; their column must be of Spark's timestamps."""
+    column = table.column(on).combine_chunks()
+    array: Array = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return array

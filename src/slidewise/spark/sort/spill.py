@@ -1,4 +1,4 @@
-"""Sorted rows on disk: runs of blocks in one file without a name, which is gone with the process."""
+"""Sorted runs spilled to disk: blocks in one file without a name, which is gone with the process."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
+
+import pyarrow as pa
 
 from slidewise.errors import SlidewiseError
 
-# Bytes of rows that a task sorts at once; and how many blocks on disk are as many, about.
+# Bytes of rows that a task sorts at once: the most and the least; and how many blocks on disk are as many, about.
 MEMORY = 32 * 2**20
-LEAST = 2**20
+MIN_MEMORY = 2**20
 BLOCKS = 128
 
 
 class Block(NamedTuple):
-    """Where some rows lie in the file."""
+    """The place of some serialised rows in the file."""
 
     start: int
     length: int
@@ -29,18 +31,18 @@ Run = list[Block]
 
 
 @cache
-def memory() -> int:
+def sort_memory() -> int:
     """Bytes of rows to sort at once: less where Spark limits the memory of its workers."""
     if sys.platform == "win32":
         return MEMORY
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return MEMORY if limit == resource.RLIM_INFINITY else max(LEAST, min(MEMORY, limit // 24))
+    return MEMORY if limit == resource.RLIM_INFINITY else max(MIN_MEMORY, min(MEMORY, limit // 24))
 
 
-class Spilled:
-    """Runs of sorted tables on disk, in one of Spark's own directories; nothing is there before the first."""
+class SpillFile:
+    """A file of sorted runs in one of Spark's own directories; there is none before the first run."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
@@ -48,19 +50,17 @@ class Spilled:
         self._file: IO[bytes] | None = None
         self._end = 0
 
-    def write(self, tables: Iterable[Any]) -> None:
+    def write(self, tables: Iterable[pa.Table]) -> None:
         """Add a run, which comes as one table or several."""
         run: Run = []
         for table in tables:
-            rows = max(1, len(table) * (memory() // BLOCKS) // max(table.nbytes, 1))
+            rows = max(1, len(table) * (sort_memory() // BLOCKS) // max(table.nbytes, 1))
             for start in range(0, len(table), rows):
-                run.append(self._put(table.slice(start, rows)))
+                run.append(self._append(table.slice(start, rows)))
         self.runs.append(run)
 
-    def read(self, run: Run) -> Iterator[Any]:
+    def read(self, run: Run) -> Iterator[pa.Table]:
         """A run's rows, block by block."""
-        import pyarrow as pa
-
         for block in run:
             assert self._file is not None
             self._file.seek(block.start)
@@ -69,12 +69,10 @@ class Spilled:
 
     def close(self) -> None:
         if self._file is not None:
-            with suppress(OSError):  # what a full disk did not take is tried once more
+            with suppress(OSError):  # closing flushes once more what a full disk did not take
                 self._file.close()
 
-    def _put(self, table: Any) -> Block:
-        import pyarrow as pa
-
+    def _append(self, table: pa.Table) -> Block:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
             writer.write_table(table)

@@ -1,1 +1,1 @@
-"""A shard's state: pages, small keys in shared buckets, large keys in pages of their own, compression."""
+"""A shard's state: pages, small keys in shared buckets, large keys in pages of their own, waiting rows, compression."""

@@ -1,4 +1,4 @@
-"""DABA Lite over the chunks of a large key's rows: the aggregate of whole chunks, from pages of a few slots each.
+"""The aggregate of a large key's whole chunks: states of chunks, and DABA Lite over them in pages of a few slots each.
 
 The cases are those of `swag.DabaLite`, and so are the pointers F <= L <= R <= A <= B <= E, which are the numbers of
 chunks here. A step looks at a constant number of slots, however long the window is. They are written out a third time,
@@ -6,16 +6,25 @@ beside the class and its compiled form, because slots are read from pages when a
 walks linked chunks in memory, and the compiled form arrays.
 
 A state is None where no row of the chunks counts, or how many do and each aggregate's state as plain values. The
-payload of a page of slots: the plain values of its states, see `live.codec`.
+payload of a page of slots: the plain values of its states, see `engine.codec`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
+from slidewise.arrays import Array
+from slidewise.columns.operator_types import as_numbers, readied
+from slidewise.columns.series import Column
+from slidewise.engine.batch import columns_of
 from slidewise.engine.codec import Reader, Writer
+from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SnapshotError
+from slidewise.kernels.passes.spanning import Spanning, spanning
+from slidewise.kernels.passes.spanning_objects import SpanningObjects
+from slidewise.spark.sort.sorted_rows import SortedRows
 from slidewise.spark.state.page_checks import check_pointers, reading, require
 from slidewise.spark.state.pages import Pages
 
@@ -24,18 +33,79 @@ State = tuple[int, tuple[Any, ...]] | None
 Combine = Callable[[State, State], State]
 
 
+class ChunkAggregates:
+    """Aggregates that see the same rows, and all of which have states of a bounded size, or none of which has."""
+
+    def __init__(self, spec: WindowSpec, passes: list[Spanning | SpanningObjects | None], bounded: bool) -> None:
+        self.spec = spec
+        self.passes = passes  # None for a count, which needs no state
+        self.bounded = bounded
+
+    def combine(self, older: State, newer: State) -> State:
+        """The state of two stretches of chunks together."""
+        if older is None or newer is None:
+            return newer if older is None else older
+        parts = [
+            None if run is None else run.combine(a, b)
+            for run, a, b in zip(self.passes, older[1], newer[1], strict=True)
+        ]
+        return older[0] + newer[0], tuple(parts)
+
+    def fold(self, rows: SortedRows) -> State:
+        """The state of a chunk's rows."""
+        columns, valid = columns_of(rows, self.spec)
+        count = rows.count if valid is None else int(valid.sum())
+        if not count:
+            return None
+        parts: list[Any] = []
+        for member, run in zip(self.spec.members, self.passes, strict=True):
+            data = numeric_inputs(member, columns)
+            parts.append(None if run is None else run.fold(data if valid is None else [x[valid] for x in data]))
+        return count, tuple(parts)
+
+
+def chunk_aggregates(specs: list[WindowSpec], sample: SortedRows, numbers: bool = False) -> list[ChunkAggregates]:
+    """The specs, each split into the aggregates whose states have a bounded size and the others.
+
+    With `numbers`, only states that are a few numbers count as bounded.
+    """
+    groups = []
+    for spec in specs:
+        columns, _ = columns_of(sample, spec)
+        members: dict[bool, list[tuple[Member, Any]]] = {True: [], False: []}
+        for member in spec.members:
+            if member.operator.traits.counts_rows:
+                members[True].append((member, None))
+                continue
+            data = numeric_inputs(member, columns)
+            run = spanning(member.operator, tuple(str(x.dtype) for x in data))
+            run = None if numbers and not isinstance(run, Spanning) else run
+            members[run is not None].append((member, run))
+        for bounded, some in members.items():
+            if some:
+                part = copy(spec)
+                part.members = [member for member, _ in some]
+                groups.append(ChunkAggregates(part, [run for _, run in some], bounded))
+    return groups
+
+
+def numeric_inputs(member: Member, columns: list[Column]) -> list[Array]:
+    """The arrays of a member's arguments as its kernel takes them."""
+    return [as_numbers(member.operator, column).data for column in readied(member.operator, columns)]
+
+
 class ChunkWindow:
-    """A window of chunks; `base` is the number of its page 0, and `combine` joins two states."""
+    """A window of chunks' states; `base` is the number of its page 0, and `combine` joins two states."""
 
     def __init__(self, pages: Pages, base: int, combine: Combine, check: Callable[[Any], State] = lambda s: s) -> None:
         self._pages = pages
-        self._check = check  # of a state that was stored: a ValueError, or the state
+        self._check = check  # raises ValueError for a stored state that cannot be
         self._base = base
         self._combine = combine
         self._slots: dict[int, list[State]] = {}
         self._changed: set[int] = set()
         self._first_page = 0
-        self._stored = range(0)  # the pages that hold a slot of the window as it was stored
+        self._stored = range(0)  # the pages that hold a slot of the window as it was loaded
         self.F = self.L = self.R = self.A = self.B = self.E = 0
         self.aggRA: State = None
         self.aggB: State = None

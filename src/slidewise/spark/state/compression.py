@@ -1,7 +1,7 @@
-"""A page's payload made smaller: what crosses to Spark's state and back costs time by the byte.
+"""Compression of a page's payload: what crosses to Spark's state and back costs time by the byte.
 
 Most of a payload is numbers of eight bytes, whose high bytes hardly differ. So LZ4 goes over all first bytes of eight,
-then all second ones, and so on, or over the payload as it is: a sample from its middle tells which makes it smaller.
+then all second ones, and so on, or over the payload as it is: a sample from its middle tells which compresses better.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numba import uintp as u
 
 from slidewise.arrays import Array
@@ -21,39 +22,39 @@ _SAMPLE = 8_192
 _BYTE = np.uint64(0xFF)
 
 
-def squeezed(payload: bytes) -> tuple[int, bytes]:
-    """How it was done, and the bytes."""
+def compress(payload: bytes) -> tuple[int, bytes]:
+    """The method that compresses a payload best, and the bytes."""
     if len(payload) < _LEAST:
         return AS_IS, payload
     start = max(0, (len(payload) - _SAMPLE) // 2)
     sample = payload[start - start % 8 :][:_SAMPLE]
-    how = LZ4 if len(_lz4(sample)) < len(_lz4(_planes(sample))) else LZ4_OF_PLANES
-    data = _lz4(payload if how == LZ4 else _planes(payload))
+    how = LZ4 if len(_lz4(sample)) < len(_lz4(_to_planes(sample))) else LZ4_OF_PLANES
+    data = _lz4(payload if how == LZ4 else _to_planes(payload))
     return (how, data) if len(data) < len(payload) else (AS_IS, payload)
 
 
-def unsqueezed(how: int, data: bytes, size: int) -> bytes:
+def decompress(how: int, data: bytes, size: int) -> bytes:
     """The payload, which had so many bytes; ValueError where it has others. No more memory is taken than for these."""
-    found = (
-        len(data) if how == AS_IS else _unpacked(np.frombuffer(data, np.uint8)) if how in (LZ4, LZ4_OF_PLANES) else -1
-    )
-    if found != size:
-        raise ValueError(f"what was made smaller by the way {how} has {found} bytes, and not {size}")
+    real = -1
+    if how == AS_IS:
+        real = len(data)
+    elif how in (LZ4, LZ4_OF_PLANES):
+        real = _decompressed_size(np.frombuffer(data, np.uint8))
+    if real != size:
+        raise ValueError(f"what was made smaller by the way {how} has {real} bytes, and not {size}")
     if how == AS_IS:
         return data
     plain: bytes = _codec().decompress(data, size, asbytes=True)
-    return plain if how == LZ4 else _eights(plain)
+    return plain if how == LZ4 else _from_planes(plain)
 
 
-def _lz4(data: Any) -> bytes:
-    found: bytes = _codec().compress(data, asbytes=True)
-    return found
+def _lz4(data: bytes) -> bytes:
+    block: bytes = _codec().compress(data, asbytes=True)
+    return block
 
 
 @cache
-def _codec() -> Any:
-    import pyarrow as pa
-
+def _codec() -> pa.Codec:
     return pa.Codec("lz4_raw")
 
 
@@ -72,8 +73,8 @@ def _long_length(block: Array, at: Any) -> tuple[Any, Any]:
 
 
 @cached_jit
-def _unpacked(block: Array) -> Any:
-    """How many bytes an LZ4 block unpacks to; -1 where it is none. Arrow would leave what is missing as it was."""
+def _decompressed_size(block: Array) -> Any:
+    """The size of an LZ4 block once decompressed; -1 where it is none. Arrow would leave missing bytes as they were."""
     at: Any = 0
     total: Any = 0
     while at < len(block):
@@ -104,7 +105,7 @@ def _unpacked(block: Array) -> Any:
 
 
 @cached_jit
-def _apart(words: Array, out: Array) -> None:
+def _split_planes(words: Array, out: Array) -> None:
     """Words as eight planes of their bytes."""
     for j in range(8):
         for i in range(len(words)):
@@ -112,7 +113,7 @@ def _apart(words: Array, out: Array) -> None:
 
 
 @cached_jit
-def _together(planes: Array, out: Array) -> None:
+def _join_planes(planes: Array, out: Array) -> None:
     """The words that eight planes of bytes came of."""
     for i in range(len(out)):
         word = np.uint64(0)
@@ -121,15 +122,17 @@ def _together(planes: Array, out: Array) -> None:
         out[u(i)] = word
 
 
-def _planes(data: bytes) -> bytes:
+def _to_planes(data: bytes) -> bytes:
+    """All first bytes of eight, all second ones and so on; bytes that are left over stay behind them."""
     whole = len(data) // 8 * 8
     out = np.empty(whole, np.uint8)
-    _apart(np.frombuffer(data, "<u8", whole // 8), out)
+    _split_planes(np.frombuffer(data, "<u8", whole // 8), out)
     return out.tobytes() + data[whole:]
 
 
-def _eights(data: bytes) -> bytes:
+def _from_planes(data: bytes) -> bytes:
+    """The bytes that `_to_planes` was given."""
     whole = len(data) // 8 * 8
     out = np.empty(whole // 8, "<u8")
-    _together(np.frombuffer(data, np.uint8, whole), out)
+    _join_planes(np.frombuffer(data, np.uint8, whole), out)
     return out.tobytes() + data[whole:]

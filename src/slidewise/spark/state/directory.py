@@ -1,4 +1,4 @@
-"""Page 0 of a shard: what has been released, which timer is set, and which pages there are.
+"""A shard's directory, its page 0: what has been released, which timer is set, and which pages there are.
 
 The directory counts the calls that the shard has had. Each call also writes its number to a page of the trail, of which
 there are two, for odd calls and for even ones. Spark's state is a sequence of files of changes: where one of them is an
@@ -7,19 +7,19 @@ older one put in its place, the directory is that of an earlier call, and the ot
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.engine.codec import Reader, Writer
 from slidewise.errors import SnapshotError
 from slidewise.spark.state.page_checks import check_directory, reading
-from slidewise.spark.state.pages import DIRECTORY, LARGE, RESTORE, TRAIL, Pages
+from slidewise.spark.state.pages import DIRECTORY, LARGE_KEY_BITS, RESTORE, TRAIL, Pages
 
 
 class MicroBatch(NamedTuple):
-    """What Spark says of the micro-batch of a call: its number, its clock in milliseconds; and whether the shard was
-    called in it before."""
+    """The micro-batch of a call: its number, its clock in milliseconds, and whether it called the shard before."""
 
     number: int | None = None
     clock: int = 0
@@ -29,7 +29,7 @@ class MicroBatch(NamedTuple):
 NO_BATCH = MicroBatch()
 
 
-class Waiting(NamedTuple):
+class WaitingPage(NamedTuple):
     """A page of rows that wait, their earliest and latest time, and the page's size."""
 
     page: int
@@ -60,9 +60,9 @@ class Directory:
         self.timer: int | None = None
         self.next_page = DIRECTORY + 1
         self.next_large = 1
-        self.waiting: list[Waiting] = []
+        self.waiting: list[WaitingPage] = []
         self.buckets: list[Bucket] = []
-        self.seen = (0, 0)  # of the rows that came lately, and of those among them that were put aside
+        self.recent = (0, 0)  # how many rows came lately, and how many of them were refused
         self.calls = 0
         self.batch: int | None = None  # that of the last call
         self._free: list[int] = []  # pages that were dropped in this call
@@ -74,14 +74,14 @@ class Directory:
         with reading("the shard's directory"):
             self.schema, self.released, self.timer = source.value(), source.value(), source.value()
             self.next_page, self.next_large = source.size(), source.size()
-            self.waiting = [Waiting(*one) for one in source.row()]
-            self.buckets = [Bucket(*one) for one in source.row()]
+            self.waiting = [WaitingPage(*fields) for fields in source.row()]
+            self.buckets = [Bucket(*fields) for fields in source.row()]
             if not source.ended:  # as versions from 3 on have it
-                self.seen = (source.size(), source.size())
+                self.recent = (source.size(), source.size())
                 self.calls, self.batch = source.size(), source.value()
             source.end()
             check_directory(self)
-        pages.first_new = self.next_large << LARGE
+        pages.first_new = self.next_large << LARGE_KEY_BITS
         self._check_trail()
 
     def _check_trail(self) -> None:
@@ -96,8 +96,8 @@ class Directory:
                 f"one, or is missing; {RESTORE}"
             )
 
-    def follow(self, batch: MicroBatch) -> None:
-        """The call is one of this micro-batch, which must come after that of the call before."""
+    def begin_call(self, batch: MicroBatch) -> None:
+        """Count a call, in this micro-batch, which must come after that of the call before."""
         before = -1 if self.batch is None or batch.number is None else self.batch - batch.number
         if before > 0 or (before == 0 and not batch.again):
             raise SnapshotError(
@@ -113,6 +113,7 @@ class Directory:
         self._free.append(number)
 
     def new_page(self) -> int:
+        """The number of a new page."""
         if self._free:
             return self._free.pop()
         number = self.next_page
@@ -120,30 +121,32 @@ class Directory:
         return number
 
     def new_large(self) -> int:
+        """The number of a new large key."""
         number = self.next_large
         self.next_large += 1
         return number
 
     def write(self) -> None:
+        """Write the directory, and the trail."""
         out = Writer()
         for value in (self.schema, self.released, self.timer):
             out.value(value)
         out.size(self.next_page)
         out.size(self.next_large)
-        out.row([tuple(one) for one in self.waiting])
-        out.row([tuple(one) for one in self.buckets])
-        self._more(out)
+        out.row([tuple(page) for page in self.waiting])
+        out.row([tuple(bucket) for bucket in self.buckets])
+        self._write_since_version_3(out)
         self._pages.write(DIRECTORY, bytes(out.data))
         self._pages.write(TRAIL + self.calls % 2, self.calls.to_bytes(8, "little"))
 
-    def _more(self, out: Writer) -> None:
-        """What pages of version 2 do not have."""
-        out.size(self.seen[0])
-        out.size(self.seen[1])
+    def _write_since_version_3(self, out: Writer) -> None:
+        """The fields that pages of version 2 lack."""
+        out.size(self.recent[0])
+        out.size(self.recent[1])
         out.size(self.calls)
         out.value(self.batch)
 
-    def touched(self, hashes: Any) -> list[int]:
+    def touched(self, hashes: Array) -> list[int]:
         """The places in `buckets` of the pages that keys with these hashes belong to."""
         if not self.buckets:
             return []

@@ -1,114 +1,61 @@
-"""A key whose rows have pages of their own: chunks of rows, and for each window DABA Lite over the chunks.
+"""A key with pages of its own: chunks of rows, or of cells, and for each window DABA Lite over the chunks.
 
 A window's oldest rows lie in the chunk that it starts in, its newest ones in the last chunk, which is still open. All
 chunks between are known by one aggregate. A call reads the chunks that the windows' starts move through and the open
 one, and writes the chunks that new rows go to; neither grows with the window.
 
 Page numbers: `large << 36` is the header, chunk c is that plus 1 + c, and page p of the slots of window w is that plus
-(1 + w) << 28 plus p. The header's payload is plain values, see `live.codec`: the first chunk, the open one and the
+(1 + w) << 28 plus p. The header's payload is plain values, see `engine.codec`: the first chunk, the open one and the
 position of its first row, which windows have states of a bounded size, and for each window the chunk it starts in, the
 position of that chunk's first row, and the pointers and running partials of DABA Lite. A chunk's payload is its rows as
 an Arrow record batch without schema.
+
+Where a window has a grain, chunks have cells. New rows come as cells of one row each, and are folded into the open cell
+and those behind it once they are answered. The open cell never leaves the open chunk.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from functools import partial
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from slidewise.arrays import Array
-from slidewise.columns.operator_types import as_numbers, readied
+from slidewise.columns.operator_types import readied
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import columns_of
 from slidewise.engine.bounds import spec_bounds
+from slidewise.engine.cells import Cells
 from slidewise.engine.codec import Reader, Writer
 from slidewise.engine.sliding import SlidingBatch, StoredRows
-from slidewise.engine.window_spec import Member, WindowSpec
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SnapshotError
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.passes.spanning import Spanning, spanning
-from slidewise.kernels.passes.spanning_objects import SpanningObjects
-from slidewise.spark.sort.sorted_rows import SortedRows
-from slidewise.spark.state.chunk_window import ChunkWindow, State
-from slidewise.spark.state.page_checks import MOST_CHUNKS, check_order, check_state, reading, require, whole
-from slidewise.spark.state.pages import LARGE, Pages, record, record_from
-from slidewise.spark.stream.waiting_rows import ticks
+from slidewise.kernels.passes.spanning import Spanning
+from slidewise.spark.sort.sorted_rows import SortedRows, microseconds
+from slidewise.spark.state.cell_table import NEWEST, CellTables, state_of
+from slidewise.spark.state.chunk_window import ChunkAggregates, ChunkWindow, State, numeric_inputs
+from slidewise.spark.state.page_checks import MOST_CHUNKS, check_row_order, check_state, reading, require, whole
+from slidewise.spark.state.pages import LARGE_KEY_BITS, Pages, batch_to_bytes, one_batch, table_from_bytes
 
-CHUNK = 16_384  # bytes of rows
-
-
-class Windowed:
-    """Aggregates that see the same rows, and all of which have states of a bounded size, or none of which has."""
-
-    def __init__(self, spec: WindowSpec, passes: list[Spanning | SpanningObjects | None], bounded: bool) -> None:
-        self.spec = spec
-        self.passes = passes  # None for a count, which needs no state
-        self.bounded = bounded
-
-    def combine(self, older: State, newer: State) -> State:
-        if older is None or newer is None:
-            return newer if older is None else older
-        parts = [
-            None if one is None else one.combine(a, b)
-            for one, a, b in zip(self.passes, older[1], newer[1], strict=True)
-        ]
-        return older[0] + newer[0], tuple(parts)
-
-    def fold(self, rows: SortedRows) -> State:
-        """The state of a chunk's rows."""
-        columns, valid = columns_of(rows, self.spec)
-        count = rows.count if valid is None else int(valid.sum())
-        if not count:
-            return None
-        parts: list[Any] = []
-        for one, run in zip(self.spec.members, self.passes, strict=True):
-            data = [as_numbers(one.operator, column).data for column in readied(one.operator, columns)]
-            parts.append(None if run is None else run.fold(data if valid is None else [x[valid] for x in data]))
-        return count, tuple(parts)
-
-
-def windowed(specs: list[WindowSpec], sample: SortedRows, numbers: bool = False) -> list[Windowed]:
-    """The specs, each split into the aggregates whose states have a bounded size and the others.
-
-    With `numbers`, states that are no few numbers count as having none.
-    """
-    found = []
-    for spec in specs:
-        columns, _ = columns_of(sample, spec)
-        members: dict[bool, list[tuple[Member, Any]]] = {True: [], False: []}
-        for one in spec.members:
-            if one.operator.traits.counts_rows:
-                members[True].append((one, None))
-                continue
-            data = [as_numbers(one.operator, column).data for column in readied(one.operator, columns)]
-            run = spanning(one.operator, tuple(str(x.dtype) for x in data))
-            run = None if numbers and not isinstance(run, Spanning) else run
-            members[run is not None].append((one, run))
-        for bounded, some in members.items():
-            if some:
-                part = copy(spec)
-                part.members = [one for one, _ in some]
-                found.append(Windowed(part, [run for _, run in some], bounded))
-    return found
+CHUNK_BYTES = 16_384  # bytes of rows
 
 
 class LargeKey:
-    """One key's chunks and windows. `rows_schema` is that of the rows, and `number` the key's own."""
+    """One key's chunks of rows, and its windows. `schema` is that of a chunk, and `number` the key's own."""
 
-    _stay = 0  # how many rows the open chunk keeps at least
+    _min_open = 0  # how many rows the open chunk keeps at least
 
     def __init__(
-        self, pages: Pages, definition: Definition, groups: list[Windowed], rows_schema: Any, number: int
+        self, pages: Pages, definition: Definition, groups: list[ChunkAggregates], schema: pa.Schema, number: int
     ) -> None:
         self._pages = pages
         self._definition = definition
         self._groups = groups
-        self._schema = rows_schema
-        self._base = number << LARGE
+        self._schema = schema
+        self._base = number << LARGE_KEY_BITS
         self._low = self._old_low = self._tail = 0
         self._tail_at = 0
         self._starts = [(0, 0) for _ in groups]  # the chunk that a window starts in, and its first row's position
@@ -116,7 +63,7 @@ class LargeKey:
             ChunkWindow(pages, self._base + ((1 + w) << 28), group.combine, partial(check_state, group))
             for w, group in enumerate(groups)
         ]
-        self._chunks: dict[int, Any] = {}
+        self._chunks: dict[int, pa.Table] = {}
         payload = pages.read(self._base)
         if payload is not None:
             self._load(payload)
@@ -137,16 +84,16 @@ class LargeKey:
                 window.load(values, tail)
                 require(min(chunk, tail) <= window.F, "a window begins after its aggregates")
 
-    def _chunk(self, number: int) -> Any:
+    def _chunk(self, number: int) -> pa.Table:
         if number not in self._chunks:
             payload = self._pages.read(self._base + 1 + number)
             if payload is None:
                 raise SnapshotError(f"chunk {number} of a large key is not there; restore the checkpoint from a copy")
-            self._chunks[number] = record_from(payload, self._schema, self._never_null)
+            self._chunks[number] = table_from_bytes(payload, self._schema, self._never_null)
             with reading(f"chunk {number} of a large key"):
                 require(number == self._tail or len(self._chunks[number]), "it has no rows")
                 times = self._times(self._chunks[number])
-                check_order(times, np.array([0, len(times)]), once=False)
+                check_row_order(times, np.array([0, len(times)]), once=False)
         return self._chunks[number]
 
     @property
@@ -154,22 +101,20 @@ class LargeKey:
         """The columns that always have a value."""
         return [self._definition.on or ""]
 
-    def _times(self, rows: Any) -> Array:
-        return ticks(rows, self._definition.on or "")
+    def _times(self, rows: pa.Table) -> Array:
+        return microseconds(rows, self._definition.on or "")
 
-    def begin(self, rows: Any) -> None:
+    def begin(self, rows: pa.Table) -> None:
         """Take these rows, which were in a shared page so far; every window begins at the first of them."""
         for window in self._windows:
             window.start_at(0)
         self._append(rows.slice(0, 0), rows)
         self._finish()
 
-    def push(self, rows: Any) -> dict[str, Any]:
+    def push(self, rows: pa.Table) -> dict[str, pa.Array]:
         """The answers by name for new rows, sorted; they are part of the windows then."""
-        import pyarrow as pa
-
         tail = self._chunk(self._tail)
-        found: dict[str, Any] = {}
+        answers: dict[str, pa.Array] = {}
         for w, group in enumerate(self._groups):
             head, ends_in, starts_at = self._head(w, group, tail, rows)
             table = pa.concat_tables([*head, tail, rows]).combine_chunks()
@@ -177,18 +122,18 @@ class LargeKey:
             positions = np.concatenate(
                 [starts_at + np.arange(before), self._tail_at + np.arange(len(tail) + len(rows))]
             )
-            whole = ends_in + 1 >= self._tail  # all rows of the window are here
-            self._windows[w].evict_until(self._tail if whole else ends_in + 1)
-            arrays, first = self._answers(w, table, positions, before, before + len(tail), whole)
-            found |= {one.name: array for one, array in zip(group.spec.members, arrays, strict=True)}
+            is_whole = ends_in + 1 >= self._tail  # all rows of the window are here
+            self._windows[w].evict_until(self._tail if is_whole else ends_in + 1)
+            arrays, first = self._answers(w, table, positions, before, before + len(tail), is_whole)
+            answers |= {member.name: array for member, array in zip(group.spec.members, arrays, strict=True)}
             self._starts[w] = self._at(w, head, int(positions[min(first, len(positions) - 1)]))
         self._append(tail, rows)
         self._finish()
-        return found
+        return answers
 
     def _answers(
-        self, w: int, table: Any, positions: Array, before: int, old: int, whole: bool
-    ) -> tuple[list[Any], int]:
+        self, w: int, table: pa.Table, positions: Array, before: int, old: int, is_whole: bool
+    ) -> tuple[list[pa.Array], int]:
         """The answers of a window for the rows from `old` on, and where the last one starts; `before` is how many rows
         lie before the chunks between, unless all are here."""
         spec = self._groups[w].spec
@@ -196,12 +141,12 @@ class LargeKey:
         rows = SortedRows(table, self._definition, np.zeros(len(table), np.int64), silent)
         assert rows.times is not None
         places = positions if spec.numbered else rows.times.data
-        if not whole:
+        if not is_whole:
             return self._spanned(self._groups[w], rows, places, before, self._windows[w].query())
-        slid = SlidingBatch(rows, spec, places, StoredRows.none(1), True, silent)
-        return [array.filter(~silent) for array in slid.arrays()], int(slid.starts[-1])
+        batch = SlidingBatch(rows, spec, places, StoredRows.none(1), True, silent)
+        return [array.filter(~silent) for array in batch.arrays()], int(batch.starts[-1])
 
-    def _head(self, w: int, group: Windowed, tail: Any, rows: Any) -> tuple[list[Any], int, int]:
+    def _head(self, w: int, group: ChunkAggregates, tail: pa.Table, rows: pa.Table) -> tuple[list[pa.Table], int, int]:
         """The chunks before the open one that the window's start moves through, the last one's number, and the position
         of the first row. Where states have no bounded size, all of them."""
         chunk, at = self._starts[w]
@@ -218,14 +163,14 @@ class LargeKey:
             chunk += 1
         return head, self._tail, starts_at
 
-    def _newest(self, rows: Any) -> int:
-        return int(ticks(rows, self._definition.on or "")[-1])
+    def _newest(self, rows: pa.Table) -> int:
+        return int(microseconds(rows, self._definition.on or "")[-1])
 
     def _is_in(self, spec: WindowSpec, place: int, last: int) -> bool:
         """Whether a place is in the window that ends at another."""
         return bool(last - place < spec.width or (last - place == spec.width and spec.edge))
 
-    def _at(self, w: int, head: list[Any], position: int) -> tuple[int, int]:
+    def _at(self, w: int, head: list[pa.Table], position: int) -> tuple[int, int]:
         """The chunk that holds a position, as far as chunks are closed, and the position of its first row."""
         chunk, at = self._starts[w]
         for table in head:
@@ -235,8 +180,8 @@ class LargeKey:
         return self._tail, self._tail_at if position >= self._tail_at else position
 
     def _spanned(
-        self, group: Windowed, rows: SortedRows, places: Array, before: int, middle: State
-    ) -> tuple[list[Any], int]:
+        self, group: ChunkAggregates, rows: SortedRows, places: Array, before: int, middle: State
+    ) -> tuple[list[pa.Array], int]:
         """The answers of the rows that are not silent, with the chunks between known by their state; and where the last
         window starts."""
         spec = group.spec
@@ -251,39 +196,34 @@ class LargeKey:
         counts = ends - starts + (0 if middle is None else middle[0])
         types = [rows.kind_of(name) for name in spec.columns]
         arrays = []
-        for j, (one, run) in enumerate(zip(spec.members, group.passes, strict=True)):
-            check_inputs(one.operator, spec.columns, columns, types)
-            given = readied(one.operator, columns)
-            enough = counts >= one.least
+        for j, (member, run) in enumerate(zip(spec.members, group.passes, strict=True)):
+            check_inputs(member.operator, spec.columns, columns, types)
+            enough = counts >= member.least
             if run is None:
                 answers = Answers([counts], enough)
             else:
-                data = [as_numbers(one.operator, column).data for column in given]
+                data = numeric_inputs(member, columns)
                 data = data if valid is None else [x[valid] for x in data]
                 part = None if middle is None else middle[1][j]
                 ok = enough & (counts > 0)
                 answers = run.answers(data, before, part, starts, ends, ok).limited(ok)
-            arrays.append(typed(one.operator, given, types, answers))
+            arrays.append(typed(member.operator, readied(member.operator, columns), types, answers))
         return arrays, first
 
-    def _append(self, tail: Any, rows: Any) -> None:
+    def _append(self, tail: pa.Table, rows: pa.Table) -> None:
         """Put rows behind the open chunk's, and close it where it is full."""
-        import pyarrow as pa
-
         table = pa.concat_tables([tail, rows]).combine_chunks()
-        size = max(1, CHUNK * len(table) // max(table.nbytes, 1))
-        while len(table) >= size + self._stay:
+        size = max(1, CHUNK_BYTES * len(table) // max(table.nbytes, 1))
+        while len(table) >= size + self._min_open:
             closed, table = table.slice(0, size), table.slice(size)
-            self._pages.write(self._base + 1 + self._tail, record(closed.combine_chunks().to_batches()[0]))
+            self._pages.write(self._base + 1 + self._tail, batch_to_bytes(one_batch(closed)))
             self._tail, self._tail_at = self._tail + 1, self._tail_at + size
             for group, window in zip(self._groups, self._windows, strict=True):
                 if group.bounded:
                     window.insert(self._fold(group, closed))
-        none = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
-        batches = table.combine_chunks().to_batches()
-        self._pages.write(self._base + 1 + self._tail, record(batches[0] if batches else none))
+        self._pages.write(self._base + 1 + self._tail, batch_to_bytes(one_batch(table)))
 
-    def _fold(self, group: Windowed, chunk: Any) -> State:
+    def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
         return group.fold(SortedRows(chunk, self._definition, np.zeros(len(chunk), np.int64)))
 
     def _finish(self) -> None:
@@ -309,3 +249,86 @@ class LargeKey:
         for window in self._windows:
             window.drop()
         self._pages.drop(self._base)
+
+
+class LargeCells(LargeKey):
+    """One key's chunks of cells of one spec with a grain."""
+
+    _min_open = 1
+
+    def __init__(self, pages: Pages, definition: Definition, tables: CellTables, number: int) -> None:
+        self._tables = tables
+        self._rows: SortedRows | None = None  # the new rows of a push
+        self._passed = 0  # how many cells of the open chunk, and rows behind them, no later window holds
+        super().__init__(pages, definition, tables.groups, tables.schema, number)
+
+    def push(self, rows: pa.Table) -> dict[str, pa.Array]:
+        self._rows = SortedRows(rows, self._definition, np.zeros(len(rows), np.int64))
+        self._passed = 2**62
+        return super().push(self._tables.table(self._tables.lifted(self._rows)))
+
+    def _answers(
+        self, w: int, table: pa.Table, positions: Array, before: int, old: int, is_whole: bool
+    ) -> tuple[list[pa.Array], int]:
+        group = self._groups[w]
+        cells = self._tables.cells(table, group.spec.members)
+        starts, ends = spec_bounds(group.spec, cells.places, np.array([0, len(cells)]), True)
+        first = int(starts[-1])
+        self._passed = min(self._passed, max(first - before, 0))
+        starts, ends = starts[old:], ends[old:]
+        if is_whole:
+            members = zip(group.spec.members, cells.parts, strict=True)
+            answers = [part.windows(starts, ends, member.least) for member, part in members]
+        else:
+            answers = self._between(w, cells, np.minimum(starts, before), np.maximum(ends, before), before)
+        assert self._rows is not None
+        columns, _ = columns_of(self._rows, group.spec)
+        types = [self._rows.kind_of(name) for name in group.spec.columns]
+        arrays = []
+        for member, answer in zip(group.spec.members, answers, strict=True):
+            check_inputs(member.operator, group.spec.columns, columns, types)
+            arrays.append(typed(member.operator, readied(member.operator, columns), types, answer))
+        return arrays, first
+
+    def _between(self, w: int, cells: Cells, starts: Array, ends: Array, before: int) -> list[Answers]:
+        """The answers over the cells [starts, before), the chunks between, and the cells [before, ends)."""
+        group, middle = self._groups[w], self._windows[w].query()
+        counts = cells.parts[0].counts
+        total = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        rows = total[ends] - total[starts] + (0 if middle is None else middle[0])
+        full = counts > 0
+        place = np.concatenate([np.zeros(1, np.int64), np.cumsum(full)])
+        starts, ends, h = place[starts], place[ends], int(place[before])
+        answers = []
+        for j, (member, run) in enumerate(zip(group.spec.members, group.passes, strict=True)):
+            enough = rows >= member.least
+            if run is None:
+                answers.append(Answers([rows], enough))
+                continue
+            assert isinstance(run, Spanning)
+            ok = enough & (rows > 0)
+            fields = [field[full] for field in cells.parts[j].fields]
+            state = None if middle is None else middle[1][j]
+            answers.append(run.answers_of_partials(fields, h, state, starts, ends, ok).limited(ok))
+        return answers
+
+    @property
+    def _never_null(self) -> list[str]:
+        return list(self._schema.names)
+
+    def _times(self, rows: pa.Table) -> Array:
+        array: Array = rows.column(NEWEST).to_numpy()
+        return array
+
+    def _newest(self, rows: pa.Table) -> int:
+        return int(rows.column(NEWEST)[-1].as_py())
+
+    def _is_in(self, spec: WindowSpec, place: int, last: int) -> bool:
+        return bool(place >= spec.cut(last))
+
+    def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
+        return state_of(group, self._tables.cells(chunk, group.spec.members))
+
+    def _append(self, tail: pa.Table, rows: pa.Table) -> None:
+        both = pa.concat_tables([tail, rows]).slice(self._passed)
+        super()._append(tail.slice(0, 0), self._tables.table(self._tables.folded(self._tables.cells(both))))

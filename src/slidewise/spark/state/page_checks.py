@@ -1,4 +1,4 @@
-"""Whether what pages say can be: everything that windows and kernels trust is checked before they get it.
+"""Validation of pages: everything that windows and kernels trust is checked before they get it.
 
 A page's checksum finds accidents; who can write to a checkpoint can make it anew. So numbers of pages, counts, orders
 and the layout of states are checked here, and record batches by Arrow and in `pages`. Whatever is wrong is a
@@ -11,9 +11,10 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
@@ -21,6 +22,11 @@ from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.passes.spanning import Spanning
 from slidewise.kernels.passes.spanning_objects import SpanningBuckets
 from slidewise.operators.values.equality import shown
+
+if TYPE_CHECKING:
+    from slidewise.spark.state.buckets import KeyTable
+    from slidewise.spark.state.chunk_window import ChunkAggregates, State
+    from slidewise.spark.state.directory import Directory
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 MOST_CHUNKS = 2**28  # of a large key; their numbers have so many bits
@@ -30,7 +36,7 @@ _KINDS: dict[str, Any] = {"int64": int, "float64": float, "bool": bool}
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever goes wrong while something stored is read is said of that."""
+    """Raise whatever goes wrong while something stored is read as a SnapshotError about it."""
     try:
         yield
     except SlidewiseError as error:
@@ -40,21 +46,21 @@ def reading(what: str) -> Iterator[None]:
         raise SnapshotError(f"{what} makes no sense: {kind}{error}") from error
 
 
-def require(holds: Any, problem: str) -> None:
+def require(holds: object, problem: str) -> None:
+    """Raise ValueError with the problem unless a condition holds."""
     if not holds:
         raise ValueError(problem)
 
 
-def whole(value: Any, least: int, most: int, what: str) -> int:
+def whole(value: object, least: int, most: int, what: str) -> int:
     """A whole number between two, both included."""
     require(type(value) is int and least <= value <= most, f"{what} is {shown(value)}")
-    return int(value)
+    assert isinstance(value, int)
+    return value
 
 
-def stored_schema(data: bytes, first: str, definition: Definition) -> Any:
+def stored_schema(data: bytes, first: str, definition: Definition) -> pa.Schema:
     """The schema of the rows, which has all columns that the definition reads, behind the hash of the key."""
-    import pyarrow as pa
-
     with reading("the schema of the shard's rows"):
         schema = pa.ipc.read_schema(pa.py_buffer(data))
         require(schema.names[:1] == [first] and schema.field(0).type == pa.int64(), "the hash of the key is missing")
@@ -64,8 +70,8 @@ def stored_schema(data: bytes, first: str, definition: Definition) -> Any:
     return schema
 
 
-def check_directory(directory: Any) -> None:
-    """Numbers of pages are those that were given out, each once; waiting pages and buckets are in order."""
+def check_directory(directory: Directory) -> None:
+    """Check that pages have numbers that were given out, each once, and that waiting pages and buckets are in order."""
     require(type(directory.schema) is bytes, "there is no schema")
     for name in ("released", "timer"):
         value = getattr(directory, name)
@@ -76,16 +82,16 @@ def check_directory(directory: Any) -> None:
         whole(directory.batch, 0, HIGHEST, "the last micro-batch")
     whole(directory.next_page, 1, MOST_PAGES - 1, "the next page")
     whole(directory.next_large, 1, 2**27 - 1, "the next large key")
-    pages = [one.page for one in (*directory.waiting, *directory.buckets)]
+    pages = [*(waiting.page for waiting in directory.waiting), *(bucket.page for bucket in directory.buckets)]
     for page in pages:
         whole(page, 1, directory.next_page - 1, "the number of a page")
     require(len({*pages}) == len(pages), "two things lie in one page")
     before = LOWEST if directory.released is None else directory.released
-    for one in directory.waiting:
-        whole(one.first, LOWEST, HIGHEST, "the first time of a page")
-        whole(one.last, one.first, HIGHEST, "the last time of a page")
-        whole(one.size, 0, HIGHEST, "the size of a page")
-        require(directory.released is None or one.first > before, "rows wait that were due")
+    for waiting in directory.waiting:
+        whole(waiting.first, LOWEST, HIGHEST, "the first time of a page")
+        whole(waiting.last, waiting.first, HIGHEST, "the last time of a page")
+        whole(waiting.size, 0, HIGHEST, "the size of a page")
+        require(directory.released is None or waiting.first > before, "rows wait that were due")
     require(all(a.first <= b.first for a, b in pairwise(directory.waiting)), "waiting pages are not in order")
     for bucket in directory.buckets:
         whole(bucket.low, LOWEST, HIGHEST, "the least hash of a page")
@@ -97,8 +103,10 @@ def check_directory(directory: Any) -> None:
     require(directory.released is not None or not lows, "there are keys, and nothing was released")
 
 
-def check_keys(keys: Any, hashes: Array, counts: Sequence[Array], large: Sequence[Array], next_large: int) -> None:
-    """Of a page's keys: hashes in order, and for each part as many rows as there are, or a number of its own."""
+def check_page_keys(
+    keys: KeyTable, hashes: Array, counts: Sequence[Array], large: Sequence[Array], next_large: int
+) -> None:
+    """Check a page's keys: hashes in order, and for each part as many rows as there are, or a number of its own."""
     require((hashes[1:] >= hashes[:-1]).all(), "keys are not in order")
     for part, (rows, number) in enumerate(zip(counts, large, strict=True)):
         require((rows >= 0).all() and int(rows.sum()) == len(keys.parts[part]), "keys have other numbers of rows")
@@ -108,7 +116,7 @@ def check_keys(keys: Any, hashes: Array, counts: Sequence[Array], large: Sequenc
         require(len(np.unique(owned)) == len(owned), "two large keys have one number")
 
 
-def check_order(times: Array, offsets: Array, once: bool, newest: Array | None = None) -> None:
+def check_row_order(times: Array, offsets: Array, once: bool, newest: Array | None = None) -> None:
     """Times of each key's rows are in order, and up to its newest; `once` where no two are equal."""
     rises = times[1:] > times[:-1] if once else times[1:] >= times[:-1]
     begins = np.zeros(len(times) + 1, np.bool_)
@@ -125,30 +133,30 @@ def check_pointers(pointers: Sequence[Any], tail: int) -> None:
 
     for pointer in pointers:
         whole(pointer, 0, tail, "a pointer")
-    found = Pointers(*pointers)
-    require(found.ordered() and found.balanced(), f"no DABA Lite has the pointers {list(pointers)}")
+    sublists = Pointers(*pointers)
+    require(sublists.ordered() and sublists.balanced(), f"no DABA Lite has the pointers {list(pointers)}")
 
 
-def check_state(group: Any, state: Any) -> Any:
-    """A state of chunks, as `Windowed` has it: None, or how many rows count and each aggregate's part."""
+def check_state(group: ChunkAggregates, state: Any) -> State:
+    """A state of chunks, as `ChunkAggregates` has it: None, or how many rows count and each aggregate's part."""
     if state is None:
         return None
     require(type(state) is tuple and len(state) == 2 and type(state[1]) is tuple, f"no state is {shown(state)}")
     count = whole(state[0], 1, 2**62, "the rows of a state")
     require(len(state[1]) == len(group.passes), f"a state has {len(state[1])} parts for {len(group.passes)} aggregates")
-    for one, run, part in zip(group.spec.members, group.passes, state[1], strict=True):
+    for member, run, part in zip(group.spec.members, group.passes, state[1], strict=True):
         if run is None:
             require(part is None, "a count has a state")
         elif isinstance(run, Spanning):
-            require(_is_flat(part, run.fields), f"{shown(part)} is no state of {one.name!r}")
+            require(_is_flat(part, run.fields), f"{shown(part)} is no state of {member.name!r}")
         else:
-            decode, is_state = one.operator.decode, one.operator.is_state
+            decode, is_state = member.operator.decode, member.operator.is_state
             decoded = part if decode is None else decode(part)
             sound = decoded is not None and (is_state is None or is_state(decoded))
             if isinstance(run, SpanningBuckets):  # whose counts a pass adds up
                 sound = sound and sum(rows for _, rows in decoded) == count
-            require(sound, f"{shown(part)} is no state of {one.name!r}")
-    return state
+            require(sound, f"{shown(part)} is no state of {member.name!r}")
+    return count, state[1]
 
 
 def _is_flat(part: Any, fields: tuple[str, ...]) -> bool:
@@ -163,7 +171,7 @@ def _is_flat(part: Any, fields: tuple[str, ...]) -> bool:
     )
 
 
-def check_message(data: Any) -> None:
+def check_message(data: bytes) -> None:
     """A record batch's message, before Arrow reads it: its buffers are not compressed, for they never were.
 
     Compressed ones say themselves how much memory they want.

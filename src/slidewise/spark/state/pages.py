@@ -1,4 +1,4 @@
-"""A shard's state in pages: bytes under numbers, each read and written at most once in a call.
+"""A shard's pages: bytes under numbers, buffered so that each is read and written at most once in a call.
 
 A page, numbers little-endian:
 
@@ -7,11 +7,11 @@ A page, numbers little-endian:
     16         the stream's fingerprint
     4          the shard
     8          the page's number in the shard; page 0 is the shard's directory, and the last three are its trail, see
-               `directory`, and what the query says
-    1          how the payload is made smaller, see `squeezing`
+               `directory`, and the query's description
+    1          how the payload is compressed, see `compression`
     4          the payload's length
     4          the length of what follows
-    ...        the payload, made smaller
+    ...        the payload, compressed
     16         BLAKE2b of everything before
 """
 
@@ -20,21 +20,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Protocol
+
+import pyarrow as pa
 
 from slidewise.errors import SnapshotError
-from slidewise.spark.state.compression import squeezed, unsqueezed
+from slidewise.spark.state.compression import compress, decompress
 from slidewise.spark.state.page_checks import check_message, reading, require
 
 MAGIC = b"SWPG"
 VERSION = 3
 OLDEST = 2  # that can be read
 DIRECTORY = 0
-WORDS = 2**63 - 1
+DESCRIPTION = 2**63 - 1  # the page with the query's description
 TRAIL = 2**63 - 3  # and the one after it: the number of the last call, and of the one before
-LARGE = 36  # the bits of a page's number below those that are a large key's
-# A page of several keys is cut in two above this, so that pages are 16 to 64 KB once they are made smaller.
-LARGEST = 131_072
+LARGE_KEY_BITS = 36  # the bits of a page's number below those that are a large key's
+# A page of several keys is split above this, so that pages are 16 to 64 KB once they are compressed.
+MAX_PAGE_BYTES = 131_072
 _HEADER = struct.Struct("<4sH16sIQBII")
 _DIGEST = 16
 
@@ -43,8 +45,8 @@ class OtherQueryError(SnapshotError):
     """A page was written by another query than the one that reads it."""
 
 
-class Store(Protocol):
-    """Where a shard's pages lie: a map state of Spark, or a dict in tests."""
+class PageStore(Protocol):
+    """Where a shard's pages are stored: a map state of Spark, or a dict in tests."""
 
     def get(self, number: int) -> bytes | None: ...
 
@@ -54,9 +56,9 @@ class Store(Protocol):
 
 
 class Pages:
-    """The pages of one shard during one call: changes are kept here until `flush` writes them."""
+    """The pages of one shard during one call: changes are buffered here until `flush` writes them."""
 
-    def __init__(self, store: Store, fingerprint: str, shard: int) -> None:
+    def __init__(self, store: PageStore, fingerprint: str, shard: int) -> None:
         self._store = store
         self._fingerprint = fingerprint
         self.shard = shard
@@ -75,13 +77,13 @@ class Pages:
         if number not in self._read:
             page = self._store.get(number)
             self.bytes_read += 0 if page is None else len(page)
-            self._read[number] = None if page is None else opened(page, self._fingerprint, self.shard, number)
+            self._read[number] = None if page is None else open_page(page, self._fingerprint, self.shard, number)
         return self._read[number]
 
-    def words(self) -> str:
-        """What the query that wrote these pages says, whichever it is; nothing where it left no words."""
-        page = self._store.get(WORDS)
-        return "" if page is None else opened(page, None, self.shard, WORDS).decode(errors="replace")
+    def description(self) -> str:
+        """The description of the query that wrote these pages, whichever it is; empty where it left none."""
+        page = self._store.get(DESCRIPTION)
+        return "" if page is None else open_page(page, None, self.shard, DESCRIPTION).decode(errors="replace")
 
     def write(self, number: int, payload: bytes) -> None:
         self._changed[number] = payload
@@ -96,20 +98,20 @@ class Pages:
             if payload is None:
                 self._store.remove(number)
             elif payload != self._read.get(number):
-                page = closed(payload, self._fingerprint, self.shard, number)
+                page = seal_page(payload, self._fingerprint, self.shard, number)
                 self.bytes_written += len(page)
                 self._store.put(number, page)
 
 
-def closed(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
-    """A page with this payload."""
-    how, body = squeezed(payload)
+def seal_page(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
+    """A payload as a page: compressed, behind a header and before a checksum."""
+    how, body = compress(payload)
     head = _HEADER.pack(MAGIC, VERSION, bytes.fromhex(fingerprint), shard, number, how, len(payload), len(body))
     return head + body + _checksum(head + body)
 
 
-def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> bytes:
-    """A page's payload, once everything about the page is as it should be; with no fingerprint any query's."""
+def open_page(page: bytes, fingerprint: str | None, shard: int, number: int) -> bytes:
+    """A page's payload, once the page is validated; without a fingerprint, any query's page is accepted."""
     what = f"page {number} of shard {shard}"
     if len(page) < _HEADER.size + _DIGEST or page[: len(MAGIC)] != MAGIC:
         raise SnapshotError(f"{what} is no page of Slidewise: it has {len(page)} bytes and begins with {page[:4]!r}")
@@ -119,22 +121,23 @@ def opened(page: bytes, fingerprint: str | None, shard: int, number: int) -> byt
         raise SnapshotError(
             f"{what} has format version {version}, and this Slidewise reads {OLDEST} to {VERSION}; {remedy}"
         )
-    _, _, found, its_shard, its_number, how, size, length = _HEADER.unpack_from(page)
+    _, _, its_fingerprint, its_shard, its_number, how, size, length = _HEADER.unpack_from(page)
     if len(page) != _HEADER.size + length + _DIGEST:
         raise SnapshotError(f"{what} has {len(page)} of {_HEADER.size + length + _DIGEST} bytes; {RESTORE}")
     if page[-_DIGEST:] != _checksum(page[:-_DIGEST]):
         raise SnapshotError(f"{what} is damaged: its checksum does not match; {RESTORE}")
-    if fingerprint is not None and found.hex() != fingerprint:
+    if fingerprint is not None and its_fingerprint.hex() != fingerprint:
         raise OtherQueryError(
-            f"the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
-            f"{found.hex()}, and this query's {fingerprint}; go back to what wrote it, or start from a new checkpoint"
+            "the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
+            f"{its_fingerprint.hex()}, and this query's {fingerprint}; go back to what wrote it, or start from a new "
+            "checkpoint"
         )
     if (its_shard, its_number) != (shard, number):
         raise SnapshotError(
             f"{what} was expected, and page {its_number} of shard {its_shard} was found in its place; {RESTORE}"
         )
     with reading(what):
-        return unsqueezed(how, page[_HEADER.size : -_DIGEST], size)
+        return decompress(how, page[_HEADER.size : -_DIGEST], size)
 
 
 RESTORE = "restore the checkpoint from a copy, or start from a new one"
@@ -144,15 +147,21 @@ def _checksum(data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST).digest()
 
 
-def record(batch: Any) -> bytes:
-    """A record batch as bytes, without its schema."""
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """A table's rows as one record batch, which may be empty."""
+    batches = table.combine_chunks().to_batches()
+    if batches:
+        return batches[0]
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
+
+
+def batch_to_bytes(batch: pa.RecordBatch) -> bytes:
+    """A record batch serialised without its schema."""
     return bytes(batch.serialize())
 
 
-def record_from(data: Any, schema: Any, never_null: Iterable[str] = ()) -> Any:
-    """The table whose only record batch these bytes are, checked in full: it comes from storage."""
-    import pyarrow as pa
-
+def table_from_bytes(data: bytes, schema: pa.Schema, never_null: Iterable[str] = ()) -> pa.Table:
+    """The table whose only record batch these bytes are, validated in full."""
     try:
         check_message(data)
         batch = pa.ipc.read_record_batch(pa.py_buffer(data), schema)

@@ -1,4 +1,4 @@
-"""Bytes as text of seven bits a character, and back: how pages lie in Spark's state.
+"""An encoding of bytes as ASCII text, seven bits a character: how pages are stored in Spark's state.
 
 Spark hands state to Python as a pickle, in which it writes binary byte by byte, as text of which half the characters
 take two bytes. Text of ASCII alone it copies. So a page that is 1/7 longer takes a quarter of the time to read.
@@ -6,11 +6,10 @@ take two bytes. Text of ASCII alone it copies. So a page that is 1/7 longer take
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import uintp as u
 
+from slidewise.arrays import Array
 from slidewise.errors import SnapshotError
 from slidewise.kernels.compiler.jit import cached_jit
 
@@ -19,7 +18,7 @@ _EIGHT = np.uint64(0xFF)
 
 
 @cached_jit
-def _spread(data: Any, out: Any) -> None:
+def _split_bits(data: Array, out: Array) -> None:
     """Every seven bytes as eight of seven bits."""
     for i in range(len(out) // 8):
         word = np.uint64(0)
@@ -30,7 +29,7 @@ def _spread(data: Any, out: Any) -> None:
 
 
 @cached_jit
-def _joined(data: Any, out: Any) -> None:
+def _join_bits(data: Array, out: Array) -> None:
     """Every eight bytes of seven bits as seven."""
     for i in range(len(data) // 8):
         word = np.uint64(0)
@@ -40,22 +39,22 @@ def _joined(data: Any, out: Any) -> None:
             out[u(7 * i + j)] = (word >> np.uint64(8 * j)) & _EIGHT
 
 
-def as_text(data: bytes) -> str:
-    """Bytes as text of ASCII alone.
+def encode_text(data: bytes) -> str:
+    """Encode bytes as ASCII text.
 
-    >>> as_text(bytes([255, 1])), as_bytes(as_text(bytes([255, 1])))
+    >>> encode_text(bytes([255, 1])), decode_text(encode_text(bytes([255, 1])))
     ('\\x7f\\x03\\x00', b'\\xff\\x01')
     """
     groups = -(-len(data) // 7)
     padded = np.zeros(7 * groups, np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
     out = np.empty(8 * groups, np.uint8)
-    _spread(padded, out)
+    _split_bits(padded, out)
     return out[: -(-8 * len(data) // 7)].tobytes().decode("ascii")
 
 
-def as_bytes(text: str) -> bytes:
-    """The bytes that `as_text` made this text of."""
+def decode_text(text: str) -> bytes:
+    """Decode the text that `encode_text` made of bytes."""
     if not isinstance(text, str) or not text.isascii():
         raise SnapshotError(
             "a page of the state is no text of seven bits a character; restore the checkpoint from a copy"
@@ -65,5 +64,5 @@ def as_bytes(text: str) -> bytes:
     padded = np.zeros(8 * groups, np.uint8)
     padded[: len(text)] = np.frombuffer(text.encode("ascii"), np.uint8)
     out = np.empty(7 * groups, np.uint8)
-    _joined(padded, out)
+    _join_bits(padded, out)
     return out[:size].tobytes()

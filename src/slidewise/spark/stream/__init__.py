@@ -1,1 +1,1 @@
-"""A definition over a Spark stream: shards, waiting rows, late rows, answers."""
+"""A definition over a Spark stream: the query, its shards, late rows, and rows packed in and out."""

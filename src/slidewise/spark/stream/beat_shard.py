@@ -1,11 +1,11 @@
-"""Answers on a beat in a stream's shard: state is slices, and a beat comes once the watermark has passed it."""
+"""A stream's shard for answers on a beat: its state is slices, and a beat comes once the watermark has passed it."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from slidewise.arrays import Array
 from slidewise.columns.series import read
@@ -13,94 +13,99 @@ from slidewise.engine.beats.parts import Arguments, SlicePlan
 from slidewise.engine.beats.slices import BeatSlices, as_times, sliced
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.bounds.beats import held_at, times_of
-from slidewise.spark.error_rows import first_to_fail
-from slidewise.spark.sort.sorted_rows import SortedRows, named
+from slidewise.spark.error_location import first_failing_row
+from slidewise.spark.sort.sorted_rows import SortedRows, row_label
 from slidewise.spark.state import buckets as B
-from slidewise.spark.state.buckets import Buckets, Keys
+from slidewise.spark.state.buckets import Buckets, KeyTable
 from slidewise.spark.state.directory import Directory
 from slidewise.spark.state.pages import Pages
-from slidewise.spark.state.slice_table import SliceRows
-from slidewise.spark.stream.shard import Shard, Terms
+from slidewise.spark.state.slice_table import SliceTables
+from slidewise.spark.stream.shard import QueryTerms, Shard
 from slidewise.windows import Beats
 
 _NEVER = -(2**62)
 _LAYOUT = b"slidewise slices"
 
 
-def shard_of(terms: Terms) -> Shard:
+def make_shard(terms: QueryTerms) -> Shard:
     """A shard for a definition with beats, or without."""
     return Shard(terms) if terms.definition.every is None else BeatShard(terms)
 
 
 class BeatShard(Shard):
-    """A definition on a beat at work on one shard. A key's page has its slices in the place of rows.
+    """Evaluates a definition on a beat on shards. A key's page has its slices in the place of rows.
 
     In the place of a key's newest time stands that of its next beat, and a page has the earliest of them.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: QueryTerms) -> None:
         super().__init__(terms)
-        self._kept = SlicePlan(terms.definition, in_batch=False)
+        self._plan = SlicePlan(terms.definition, in_batch=False)
         self._on = str(terms.definition.on)
-        self._known: tuple[Any, SliceRows] | None = None
+        self._cached: tuple[pa.Schema, SliceTables] | None = None
 
     @cached_property
     def _beats(self) -> Beats:
-        return self._kept.beats(1_000, False)
+        return self._plan.beats(1_000, False)
 
     def _timer(self, directory: Directory) -> int | None:
         """When the first waiting row is due, or the first beat."""
-        moments = [one.first for one in directory.waiting[:1]] + [bucket.newest for bucket in directory.buckets]
+        moments = [waiting.first for waiting in directory.waiting[:1]] + [bucket.newest for bucket in directory.buckets]
         return max(1, -(-min(moments) // 1_000)) if moments else None
 
-    def _layout(self, schema: Any) -> SliceRows:
-        if self._known is None or not self._known[0].equals(schema):
+    def _layout(self, schema: pa.Schema) -> SliceTables:
+        """The layout of slices of rows with this schema."""
+        if self._cached is None or not self._cached[0].equals(schema):
             rows = SortedRows(schema.empty_table(), self._definition, np.zeros(0, np.int64))
-            self._known = schema, SliceRows(self._kept, *self._sliced(rows))
-        return self._known[1]
+            self._cached = schema, SliceTables(self._plan, *self._sliced(rows))
+        return self._cached[1]
 
     def _sliced(self, rows: SortedRows) -> tuple[BeatSlices, list[Arguments]]:
         assert rows.times is not None
-        return sliced(self._kept, self._beats, rows, rows.codes, rows.times.data, lambda x: x)
+        return sliced(self._plan, self._beats, rows, rows.codes, rows.times.data, lambda x: x)
 
-    def _described(self, schema: Any) -> Any:
+    def _stored_schema(self, schema: pa.Schema) -> pa.Schema:
         """The rows' schema, which also says how slices lie in pages."""
         return schema.with_metadata({_LAYOUT: self._layout(schema).schema.serialize().to_pybytes()})
 
     def _release(
-        self, pages: Pages, directory: Directory, schema: Any, due_rows: Any, until: int, before: int | None
-    ) -> Any:
+        self,
+        pages: Pages,
+        directory: Directory,
+        schema: pa.Schema,
+        due: pa.Table,
+        until: int,
+        before: int | None,
+    ) -> pa.Table | None:
         layout = self._layout(schema)
         if schema.metadata and schema.metadata.get(_LAYOUT) != layout.schema.serialize().to_pybytes():
             raise SnapshotError(
                 "the slices in the state lie otherwise than here: an operator that was compiled is not any more, or "
                 "the other way round; go back to the versions of Numba and Slidewise that wrote them"
             )
-        keys = B.keys_schema(schema, self._definition.by)
-        buckets = Buckets(pages, directory, keys, [layout.schema], of_page=np.min)
-        places = set(directory.touched(due_rows.column(B.HASH).to_numpy()) if len(due_rows) else [])
+        keys_schema = B.keys_schema(schema, self._definition.by)
+        buckets = Buckets(pages, directory, keys_schema, [layout.schema], of_page=np.min)
+        places = set(directory.touched(due.column(B.HASH).to_numpy()) if len(due) else [])
         places |= {place for place, bucket in enumerate(directory.buckets) if bucket.newest <= until}
-        if not places and not len(due_rows):
+        if not places and not len(due):
             return None
         old = buckets.read(sorted(places))
-        table, codes = self._sorted(old, due_rows)
+        table, codes = self._sorted(old, due)
         stored = layout.slices(old.rows, np.repeat(np.arange(len(old)), old.numbers(B.COUNT)))
-        given = _NEVER if before is None else self._beats.at_or_before(before)
+        after = _NEVER if before is None else self._beats.at_or_before(before)
         last = self._beats.at_or_before(until)
         try:
-            found, slices, names = self._gone(old, stored, table, codes, given, last)
+            answered, slices, keys = self._answer_beats(old, stored, table, codes, after, last)
         except SlidewiseError as error:
-            raise self._blamed(error, old, stored, table, codes, given, last) from error
+            raise self._located(error, old, stored, table, codes, after, last) from error
         slices = slices.taken(slices.needed(self._beats, last))
-        buckets.write(sorted(places), self._after(layout, names, slices, last))
-        return found
+        buckets.write(sorted(places), self._key_table(layout, keys, slices, last))
+        return answered
 
-    def _gone(
-        self, old: Keys, stored: BeatSlices, table: Any, codes: Array, given: int, last: int
-    ) -> tuple[Any, BeatSlices, Any]:
+    def _answer_beats(
+        self, old: KeyTable, stored: BeatSlices, table: pa.Table, codes: Array, after: int, last: int
+    ) -> tuple[pa.Table | None, BeatSlices, pa.Table]:
         """The beats after one and up to another, as a table or None; the slices, and the keys that these are of."""
-        import pyarrow as pa
-
         rows = SortedRows(table, self._definition, codes)
         new, arguments = self._sliced(rows)
         slices = stored.joined(new)
@@ -108,25 +113,32 @@ class BeatShard(Shard):
         firsts = firsts[codes[firsts] >= len(old)]
         names = [*self._definition.by, B.HASH]
         keys = pa.concat_tables([old.table.select(names), table.select(names).take(pa.array(firsts))])
-        due = slices.due(self._beats, given, last)
+        due = slices.due(self._beats, after, last)
         if not len(due):
             return None, slices, keys
         moments = as_times(self._on, read(table.column(self._on), self._on), times_of(self._beats, due.numbers))
-        found = keys.select(list(self._definition.by)).take(pa.array(due.codes)) if self._definition.by else None
-        found = pa.table({self._on: moments}) if found is None else found.append_column(self._on, moments)
-        for name, array in slices.answers(self._kept, self._beats, due, arguments).items():
+        answered = keys.select(list(self._definition.by)).take(pa.array(due.codes)) if self._definition.by else None
+        answered = pa.table({self._on: moments}) if answered is None else answered.append_column(self._on, moments)
+        for name, array in slices.answers(self._plan, self._beats, due, arguments).items():
             kind = self._terms.answers[name]
-            found = found.append_column(name, array if array.type == kind else array.cast(kind))
-        return found, slices, keys
+            answered = answered.append_column(name, array if array.type == kind else array.cast(kind))
+        return answered, slices, keys
 
-    def _blamed(
-        self, error: SlidewiseError, old: Keys, stored: BeatSlices, table: Any, codes: Array, given: int, last: int
+    def _located(
+        self,
+        error: SlidewiseError,
+        old: KeyTable,
+        stored: BeatSlices,
+        table: pa.Table,
+        codes: Array,
+        after: int,
+        last: int,
     ) -> SlidewiseError:
         """The error with the row at which it comes up; or with the watermark, where it is about rows from before."""
 
         def fails(count: int) -> bool:
             try:
-                self._gone(old, stored, table.slice(0, count), codes[:count], given, last)
+                self._answer_beats(old, stored, table.slice(0, count), codes[:count], after, last)
             except SlidewiseError:
                 return True
             return False
@@ -134,22 +146,20 @@ class BeatShard(Shard):
         if fails(0):
             at = f"a beat up to {self._beats.time(last)} us after 1970, of rows that came before"
         else:
-            at = named(self._definition, table, first_to_fail(fails, len(table)), ())
+            at = row_label(self._definition, table, first_failing_row(fails, len(table)), ())
         return type(error)(f"{error}; at {at}")
 
-    def _after(self, layout: SliceRows, names: Any, slices: BeatSlices, last: int) -> Keys:
+    def _key_table(self, layout: SliceTables, keys: pa.Table, slices: BeatSlices, last: int) -> KeyTable:
         """The keys that still have slices, sorted by hash, with the time of each one's next beat."""
-        import pyarrow as pa
-
         which, firsts, counts = np.unique(slices.codes, return_index=True, return_counts=True)
         beats = np.maximum(held_at(self._beats, slices.numbers[firsts])[0], last + 1)
-        of_keys = names.take(pa.array(which))
+        table = keys.take(pa.array(which))
         for name, column in (
             (B.NEWEST, pa.array(times_of(self._beats, beats))),
             (B.COUNT, pa.array(counts.astype(np.int64))),
             (B.STATES, pa.nulls(len(which), pa.binary())),
             (B.LARGE, pa.array(np.zeros(len(which), np.int64))),
         ):
-            of_keys = of_keys.append_column(name, column)
-        keys = Keys(of_keys, [layout.table(slices)])
-        return keys.taken(np.argsort(keys.numbers(B.HASH), kind="stable"))
+            table = table.append_column(name, column)
+        unsorted = KeyTable(table, [layout.table(slices)])
+        return unsorted.taken(np.argsort(unsorted.numbers(B.HASH), kind="stable"))

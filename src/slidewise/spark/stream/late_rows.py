@@ -1,53 +1,55 @@
-"""Rows that a stream's shard does not take in: those that come too late, and those that lie ahead of the clock."""
+"""Rows that a stream's shard refuses: those that come too late, and those that lie ahead of the clock."""
 
 from __future__ import annotations
 
 import warnings
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from slidewise.spark.sort.sorted_rows import microseconds
 from slidewise.spark.state.buckets import HASH
-from slidewise.spark.stream.waiting_rows import ticks
 
 LATE, AHEAD = "late", "ahead"
-# More of the rows than this are put aside: a warning, once so many have been seen.
-_SHARE, _ENOUGH = 0.05, 100
+Refused = dict[str, tuple[int, pa.Table]]  # by the reason: how many rows, and the rows
+
+_MAX_SHARE = 0.05  # of rows that are refused; a warning above it
+_MIN_ROWS = 100  # before there is a warning
 _RECENT = 10_000  # beyond so many rows those of long ago count less and less
 
 
-def sorted_out(
-    table: Any, on: str, released: int | None, clock: int, ahead: int | None
-) -> tuple[Any, dict[str, tuple[int, Any]]]:
-    """The rows to take in; and of those put aside, by the reason for it, how many there are, and the rows.
+def split_refused(
+    table: pa.Table, on: str, released: int | None, clock: int, ahead: int | None
+) -> tuple[pa.Table, Refused]:
+    """The rows to take in, and those that are refused.
 
     A row is late at or before the time that was `released` last, in microseconds, and ahead where it lies more than
     `ahead` microseconds past the `clock`, in milliseconds.
     """
-    aside: dict[str, tuple[int, Any]] = {}
+    refused: Refused = {}
     if not len(table):
-        return table, aside
-    times = ticks(table, on)
+        return table, refused
+    times = microseconds(table, on)
     taken = np.ones(len(table), np.bool_)
-    for reason, refused in (
+    for reason, rows in (
         (LATE, None if released is None else times <= released),
         (AHEAD, None if ahead is None else times > clock * 1_000 + ahead),
     ):
-        if refused is not None and refused.any():
-            aside[reason] = int(refused.sum()), table.filter(refused)
-            taken &= ~refused
-    return (table.filter(taken) if aside else table), aside
+        if rows is not None and rows.any():
+            refused[reason] = int(rows.sum()), table.filter(rows)
+            taken &= ~rows
+    return (table.filter(taken) if refused else table), refused
 
 
-def with_reasons(answered: Any, aside: dict[str, tuple[int, Any]], answers: dict[str, Any], late_to: str) -> Any:
-    """Answered rows, or None, and behind them those put aside, without answers; the last column says why."""
-    import pyarrow as pa
-
+def append_refused(
+    answered: pa.Table | None, refused: Refused, answers: dict[str, pa.DataType], late_to: str
+) -> pa.Table | None:
+    """Answered rows, or None, and behind them those refused, without answers; the last column says why."""
     pieces = []
     if answered is not None:
         pieces.append(answered.append_column(late_to, pa.nulls(len(answered), pa.string())))
-    for reason, (count, rows) in aside.items():
+    for reason, (count, rows) in refused.items():
         piece = rows.drop_columns([HASH])
         for name, kind in answers.items():
             piece = piece.append_column(name, pa.nulls(count, kind))
@@ -55,16 +57,16 @@ def with_reasons(answered: Any, aside: dict[str, tuple[int, Any]], answers: dict
     return pa.concat_tables(pieces) if pieces else None
 
 
-def counted(before: tuple[int, int], taken: int, aside: int) -> tuple[int, int]:
-    """How many of a shard's recent rows came, and how many of them were put aside, after some more."""
-    seen, refused = before[0] + taken + aside, before[1] + aside
-    while seen > _RECENT:
-        seen, refused = seen // 2, refused // 2
-    return seen, refused
+def update_counts(before: tuple[int, int], taken: int, refused: int) -> tuple[int, int]:
+    """How many of a shard's recent rows came, and how many of them were refused, after some more."""
+    all_rows, all_refused = before[0] + taken + refused, before[1] + refused
+    while all_rows > _RECENT:
+        all_rows, all_refused = all_rows // 2, all_refused // 2
+    return all_rows, all_refused
 
 
-def warn_of_share(shard: int, before: tuple[int, int], after: tuple[int, int], released: int | None) -> None:
-    """Say so, in the worker's log, when the share of rows that are put aside has become too large."""
+def warn_if_many(shard: int, before: tuple[int, int], after: tuple[int, int], released: int | None) -> None:
+    """Warn, in the worker's log, when the share of rows that are refused has become too large."""
     if _too_large(before) or not _too_large(after):
         return
     at = "" if released is None else f"; rows up to {_moment(released)} have been released"
@@ -77,7 +79,7 @@ def warn_of_share(shard: int, before: tuple[int, int], after: tuple[int, int], r
 
 
 def _too_large(counts: tuple[int, int]) -> bool:
-    return counts[0] >= _ENOUGH and counts[1] > _SHARE * counts[0]
+    return counts[0] >= _MIN_ROWS and counts[1] > _MAX_SHARE * counts[0]
 
 
 def _moment(microseconds: int) -> str:

@@ -1,4 +1,4 @@
-"""Answers on their way out of a stream's state: as rows where all columns are of plain types, and else as blobs.
+"""The output of a stream's state: answers as rows where all columns are of plain types, and else as blobs.
 
 PySpark takes answers as pandas tables. Plain columns lie in these as Arrow has them, and reach Spark as they are; lists
 and structs would be gone through value by value, so rows that have some travel as one value, and are unpacked later.
@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from slidewise.spark.batch.sorted_batches import numbered
+import pyarrow as pa
+
+from slidewise.spark.column_names import numbered_names
 from slidewise.spark.stream import packing
-from slidewise.spark.stream.packing import AHEAD, BLOB, DATA, DROPPED, ROWS
-from slidewise.spark.types import as_arrow_type
+from slidewise.spark.stream.packing import AHEAD, DATA, DROPPED, MAX_BLOB_BYTES, ROWS
+from slidewise.spark.types import arrow_type
 from slidewise.spark.worker.task import task
 
-# Plain types, with a value of each for columns that are never null: rows that only count hold nothing but nulls, so all
-# columns are nullable until these rows are gone.
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+# Plain types, with a value of each for columns that are never null: rows of counts have nulls in the other columns, so
+# all columns are nullable until these rows are gone.
 _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), 0),
     **dict.fromkeys(("float", "double"), 0.0),
@@ -31,15 +38,15 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-def plain_types(schema: Any) -> list[Any] | None:
+def plain_types(schema: StructType) -> list[pa.DataType] | None:
     """The Arrow types of answers with this schema where they come out as rows; None where they come out as blobs."""
     if any(field.dataType.simpleString() not in _PLAIN for field in schema.fields):
         return None
-    return [as_arrow_type(field.name, field.dataType) for field in schema.fields]
+    return [arrow_type(field.name, field.dataType) for field in schema.fields]
 
 
-def given_as(schema: Any) -> Any:
-    """The columns that come out of the state, for answers with this schema, whose names are numbers."""
+def output_schema(schema: StructType) -> StructType | str:
+    """The schema of the state's output, for answers with this schema, whose names are numbers."""
     from pyspark.sql.types import LongType, StructField, StructType
 
     if plain_types(schema) is None:
@@ -48,8 +55,8 @@ def given_as(schema: Any) -> Any:
     return StructType([*(StructField(f.name, f.dataType) for f in schema.fields), *counts])
 
 
-def received(df: Any, schema: Any, metrics: str, late_to: bool) -> Any:
-    """The answers as rows, from what comes out of the state; they and the rows that were put aside are counted.
+def answer_rows(df: DataFrame, schema: StructType, metrics: str, late_to: bool) -> DataFrame:
+    """The answers as rows, from the state's output; `metrics` observes how many there are, and how many were put aside.
 
     With `late_to`, the last column says of rows that were put aside why, and is null in answers.
     """
@@ -58,9 +65,7 @@ def received(df: Any, schema: Any, metrics: str, late_to: bool) -> Any:
     if plain_types(schema) is None:
         names = ((ROWS, "answered"), (DROPPED, "dropped"), (AHEAD, "ahead"))
         counts = [F.sum(name).alias(label) for name, label in names]
-        return df.observe(metrics, *counts).mapInArrow(
-            task("slidewise.spark.stream.packing", "unpacked", schema.names), schema
-        )
+        return df.observe(metrics, *counts).mapInArrow(task(packing.unpack, schema.names), schema)
     is_row = F.col(DROPPED).isNull()
     is_answer = is_row & F.col(schema.names[-1]).isNull() if late_to else is_row
     counts = [F.sum(F.when(is_answer, 1).otherwise(0)).alias("answered")]
@@ -75,37 +80,38 @@ def received(df: Any, schema: Any, metrics: str, late_to: bool) -> Any:
     return df.observe(metrics, *counts).where(is_row).select(*columns)
 
 
-def answers(table: Any, dropped: int, ahead: int, kinds: list[Any] | None, late_to: bool) -> Iterator[Any]:
-    """A call's answers, or None, and how many rows it dropped, and put aside as ahead of the clock, as pandas tables.
+def output_frames(
+    table: pa.Table | None, dropped: int, ahead: int, types: list[pa.DataType] | None, late_to: bool
+) -> Iterator[pd.DataFrame]:
+    """A shard's output as pandas tables: its answers, if any, and how many rows were dropped, and put aside as ahead.
 
-    `kinds` are of `plain_types`; with `late_to`, the last column is null in answers and not in rows put aside.
+    `types` are those of `plain_types`; with `late_to`, the last column is null in answers and not in rows put aside.
     """
     import pandas as pd
-    import pyarrow as pa
 
-    if kinds is None:
+    if types is None:
         yield from _as_blobs(table, dropped, ahead, late_to)
         return
     pieces = []
     if table is not None:
-        rows = max(1, len(table) * BLOB // max(table.nbytes, 1))
+        rows = max(1, len(table) * MAX_BLOB_BYTES // max(table.nbytes, 1))
         pieces = [table.slice(start, rows) for start in range(0, len(table), rows)]
     for name in (DROPPED, AHEAD):
         pieces = [piece.append_column(name, pa.nulls(len(piece), pa.int64())) for piece in pieces]
     if dropped or ahead:
-        nothing = [*(pa.nulls(1, kind) for kind in kinds), *(pa.array([n], pa.int64()) for n in (dropped, ahead))]
-        pieces.append(pa.table(nothing, numbered(nothing)))
+        counts = [*(pa.nulls(1, kind) for kind in types), *(pa.array([n], pa.int64()) for n in (dropped, ahead))]
+        pieces.append(pa.table(counts, numbered_names(counts)))
     for piece in pieces:
-        named = piece.rename_columns([*numbered(kinds), DROPPED, AHEAD]).combine_chunks()
-        yield named.to_pandas(types_mapper=pd.ArrowDtype)
+        renamed = piece.rename_columns([*numbered_names(types), DROPPED, AHEAD]).combine_chunks()
+        yield renamed.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _as_blobs(table: Any, dropped: int, ahead: int, late_to: bool) -> Iterator[Any]:
+def _as_blobs(table: pa.Table | None, dropped: int, ahead: int, late_to: bool) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     if table is not None:
         at = 0
-        for blob, rows in packing.blobs(table):
+        for blob, rows in packing.to_blobs(table):
             answered = table.column(table.num_columns - 1).slice(at, rows).null_count if late_to else rows
             yield pd.DataFrame({DATA: [blob], ROWS: [answered], DROPPED: [dropped], AHEAD: [ahead]})
             dropped = ahead = 0

@@ -5,19 +5,24 @@ from __future__ import annotations
 import warnings
 from datetime import timedelta
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.spark.batch.dataframe import answer_types, check, numbered_schema, one_zero, result_schema
-from slidewise.spark.batch.sorted_batches import numbered
-from slidewise.spark.batch.time_slices import quoted
-from slidewise.spark.stream.definition_text import words_of
-from slidewise.spark.stream.output import given_as, plain_types, received
-from slidewise.spark.stream.packing import BLOBS, SHARD
-from slidewise.spark.stream.shard import Terms
+from slidewise.spark.column_names import numbered_names, numbered_schema, quoted
+from slidewise.spark.schema import answer_types, check_schema, normalized_key, result_schema
+from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
+from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
+from slidewise.spark.stream.query_description import describe_query
+from slidewise.spark.stream.shard import QueryTerms
 from slidewise.spark.worker.task import processor, task
 from slidewise.windows import Duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+GivenDuration = Duration | timedelta | str | None
 
 SHARDS = 16
 METRICS = "slidewise"
@@ -25,7 +30,7 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _DELAY = "spark.watermarkDelayMs"
-_BELIEVED = "believed"  # the time that moves the watermark
+_WATERMARKED = "believed"  # the time that moves the watermark
 
 
 class StreamPlan(NamedTuple):
@@ -58,72 +63,71 @@ class StreamPlan(NamedTuple):
         )
 
 
-def over_stream(definition: Definition, df: Any, **options: Any) -> Any:
+def over_stream(definition: Definition, df: DataFrame, **options: Any) -> DataFrame:
     """The stream with one more column per aggregate, or its beats; they come once the watermark has passed them.
 
-    The options are those of `planned_stream`.
+    The options are those of `plan_stream`.
     """
-    schema, plan, metrics = planned_stream(definition, df, **options)
-    terms = terms_of(definition, df.schema, plan)
+    schema, plan, metrics = plan_stream(definition, df, **options)
+    terms = query_terms(definition, df.schema, plan)
     names = df.columns
-    blobs = _hashed(definition, df, plan).mapInArrow(
-        task("slidewise.spark.stream.packing", "packed", plan.shards), BLOBS
-    )
+    blobs = _with_hash(definition, df, plan).mapInArrow(task(pack_by_shard, plan.shards), BLOB_SCHEMA)
     new = numbered_schema(schema)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=processor(terms, names, plain_types(new)),
-        outputStructType=given_as(new),
+        outputStructType=output_schema(new),
         outputMode="Append",
         timeMode="EventTime",
     )
-    return received(answered, new, metrics, plan.late_to is not None).toDF(*schema.names)
+    return answer_rows(answered, new, metrics, plan.late_to is not None).toDF(*schema.names)
 
 
-def terms_of(definition: Definition, schema: Any, plan: StreamPlan) -> Terms:
-    """What workers are told of a definition on a stream with this schema."""
-    forget = None if plan.forget_after is None else plan.forget_after.ns // 1_000
-    return Terms(
+def query_terms(definition: Definition, schema: StructType, plan: StreamPlan) -> QueryTerms:
+    """The terms that workers get of a definition on a stream with this schema."""
+    forget_after = None if plan.forget_after is None else plan.forget_after.ns // 1_000
+    return QueryTerms(
         definition,
-        _fingerprint(definition, schema, plan.shards, forget),
+        _fingerprint(definition, schema, plan.shards, forget_after),
         answer_types(definition, schema),
-        forget,
-        words_of(definition, schema, plan.shards, plan.forget_after),
+        forget_after,
+        describe_query(definition, schema, plan.shards, plan.forget_after),
         None if plan.ahead is None else plan.ahead.ns // 1_000,
         plan.late_to,
     )
 
 
-def _hashed(definition: Definition, df: Any, plan: StreamPlan) -> Any:
+def _with_hash(definition: Definition, df: DataFrame, plan: StreamPlan) -> DataFrame:
     """The rows under numbers, and their keys' hash before them; behind the watermark that is set for them, if any.
 
     Of rows that lie ahead of the clock the watermark sees the first moment of 1970, which never moves it. The clock is
-    the micro-batch's, which stays the same when it is run again; shards go by it too, see `stream_lateness`.
+    the micro-batch's, which stays the same when it is run again; shards go by it too, see `late_rows`.
     """
     from pyspark.sql import functions as F
 
-    keys = [one_zero(df, name) for name in definition.by]
-    hashed = df.select(F.xxhash64(*keys) if keys else F.lit(0).cast("long"), "*").toDF("hash", *numbered(df.columns))
+    keys = [normalized_key(df, name) for name in definition.by]
+    key_hash = F.xxhash64(*keys) if keys else F.lit(0).cast("long")
+    hashed = df.select(key_hash, "*").toDF("hash", *numbered_names(df.columns))
     if plan.watermark is None:
         return hashed
-    time = F.col(quoted(numbered(df.columns)[df.columns.index(definition.on)]))
+    time = F.col(quoted(numbered_names(df.columns)[df.columns.index(definition.on)]))
     if plan.ahead is not None:
         is_ahead = F.unix_micros(time) > F.unix_micros(F.current_timestamp()) + F.lit(plan.ahead.ns // 1_000)
         time = F.when(is_ahead, F.timestamp_seconds(F.lit(0))).otherwise(time)
     delay = f"{-(-plan.watermark.ns // 1_000_000)} milliseconds"
-    return hashed.withColumn(_BELIEVED, time).withWatermark(_BELIEVED, delay).drop(_BELIEVED)
+    return hashed.withColumn(_WATERMARKED, time).withWatermark(_WATERMARKED, delay).drop(_WATERMARKED)
 
 
-def planned_stream(
+def plan_stream(
     definition: Definition,
-    df: Any,
+    df: DataFrame,
     shards: int = SHARDS,
-    forget_after: Duration | timedelta | str | None = None,
+    forget_after: GivenDuration = None,
     metrics: str = METRICS,
-    watermark: Duration | timedelta | str | None = None,
-    ahead: Duration | timedelta | str | None = None,
+    watermark: GivenDuration = None,
+    ahead: GivenDuration = None,
     ahead_of: str = "clock",
     late_to: str | None = None,
-) -> tuple[Any, StreamPlan, str]:
+) -> tuple[StructType, StreamPlan, str]:
     """The result's schema, the plan, and the name of the metrics, or an error; nothing runs.
 
     `shards` is how many parts keys are put into, which is how many tasks can work at once; it is part of the
@@ -138,13 +142,13 @@ def planned_stream(
     if not isinstance(metrics, str) or not metrics:
         raise SlidewiseError(f"metrics= is a name for the counts in the query's progress, not {metrics!r}")
     schema = df.schema
-    check(definition, schema)
+    check_schema(definition, schema)
     _check_time(definition, schema)
     _check_watermark(definition, schema, watermark, ahead, ahead_of)
     _check_settings(df.sparkSession)
     plan = StreamPlan(
         shards,
-        _forgotten(definition, forget_after),
+        _forget_after(definition, forget_after),
         definition.every is not None,
         _duration("watermark", watermark),
         _duration("ahead", ahead),
@@ -153,14 +157,14 @@ def planned_stream(
     return _with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
 
 
-def _duration(option: str, given: Duration | timedelta | str | None) -> Duration | None:
+def _duration(option: str, given: GivenDuration) -> Duration | None:
     try:
         return None if given is None else Duration.of(given)
     except SlidewiseError as error:
         raise SlidewiseError(f"{option}= is a time, such as '30 seconds', not {given!r}: {error}") from None
 
 
-def _with_reason(definition: Definition, schema: Any, late_to: str | None) -> Any:
+def _with_reason(definition: Definition, schema: StructType, late_to: str | None) -> StructType:
     """The result's schema with a column for why a row was not taken in, where one is wanted."""
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -181,7 +185,7 @@ def _with_reason(definition: Definition, schema: Any, late_to: str | None) -> An
     return StructType([*schema.fields, StructField(late_to, StringType(), True)])
 
 
-def _check_time(definition: Definition, schema: Any) -> None:
+def _check_time(definition: Definition, schema: StructType) -> None:
     on = definition.on
     kind = schema[on].dataType.simpleString()
     if kind != "timestamp":
@@ -200,7 +204,9 @@ def _check_time(definition: Definition, schema: Any) -> None:
         )
 
 
-def _check_watermark(definition: Definition, schema: Any, watermark: Any, ahead: Any, ahead_of: str) -> None:
+def _check_watermark(
+    definition: Definition, schema: StructType, watermark: GivenDuration, ahead: GivenDuration, ahead_of: str
+) -> None:
     on = definition.on
     marked = [field.name for field in schema.fields if _DELAY in (field.metadata or {})]
     if ahead_of == "stream":
@@ -231,7 +237,7 @@ def _check_watermark(definition: Definition, schema: Any, watermark: Any, ahead:
     )
 
 
-def _check_settings(session: Any) -> None:
+def _check_settings(session: SparkSession) -> None:
     provider = session.conf.get(_PROVIDER, "") or ""
     if "RocksDB" not in provider:
         raise SlidewiseError(
@@ -246,23 +252,25 @@ def _check_settings(session: Any) -> None:
         )
 
 
-def _forgotten(definition: Definition, given: Duration | timedelta | str | None) -> Duration | None:
+def _forget_after(definition: Definition, given: GivenDuration) -> Duration | None:
+    """A duration that is as long as every window."""
     if given is None:
         return None
-    forget = Duration.of(given)
+    forget_after = Duration.of(given)
     for name, aggregate in definition.columns.items():
         last, grain = (None, None) if aggregate.window is None else (aggregate.window.last, aggregate.window.grain)
         more = grain.ns if isinstance(grain, Duration) else 0
-        if isinstance(last, Duration) and last.ns + more > forget.ns:
+        if isinstance(last, Duration) and last.ns + more > forget_after.ns:
             with_grain = f" and its grain, {grain}" if more else ""
             raise SlidewiseError(
-                f"forget_after={forget} is shorter than the window of {name!r}, {last}{with_grain}; make it as long"
+                f"forget_after={forget_after} is shorter than the window of {name!r}, {last}{with_grain}; "
+                "make it as long"
             )
-    return forget
+    return forget_after
 
 
-def _fingerprint(definition: Definition, schema: Any, shards: int, forget_after: int | None) -> str:
+def _fingerprint(definition: Definition, schema: StructType, shards: int, forget_after: int | None) -> str:
     """A digest of all that the state in a checkpoint depends on."""
     columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
-    said = repr((definition.fingerprint(), columns, shards, forget_after))
-    return blake2b(said.encode(), digest_size=16).hexdigest()
+    text = repr((definition.fingerprint(), columns, shards, forget_after))
+    return blake2b(text.encode(), digest_size=16).hexdigest()

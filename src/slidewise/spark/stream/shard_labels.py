@@ -15,28 +15,28 @@ _FACTOR, _ADDED = 5, 0xE6546B64
 _THIRD, _FOURTH = 0x85EBCA6B, 0xC2B2AE35
 
 
-def label(shard: int) -> int:
+def shard_label(shard: int) -> int:
     """The long whose hash is this number; all of its bits above the 32nd are 0."""
     h = (shard ^ shard >> 16) * pow(_FOURTH, -1, 2**32) & _ALL
     h = (h ^ h >> 13 ^ h >> 26) * pow(_THIRD, -1, 2**32) & _ALL
     h ^= h >> 16 ^ _BYTES
     for word in (0, _SEED):  # the upper half, and what comes before the lower one
-        h = _turned((h - _ADDED) * pow(_FACTOR, -1, 2**32) & _ALL, 19) ^ word
-    h = _turned(h * pow(_SECOND, -1, 2**32) & _ALL, 17)
+        h = _rotate_left((h - _ADDED) * pow(_FACTOR, -1, 2**32) & _ALL, 19) ^ word
+    h = _rotate_left(h * pow(_SECOND, -1, 2**32) & _ALL, 17)
     return h * pow(_FIRST, -1, 2**32) & _ALL
 
 
-def hashed(label: int) -> int:
+def labelled_shard(label: int) -> int:
     """The shard with this label: Spark's hash of it, as a number of 32 bits."""
-    h = _turned(label * _FIRST & _ALL, 15) * _SECOND & _ALL
+    h = _rotate_left(label * _FIRST & _ALL, 15) * _SECOND & _ALL
     for word in (_SEED, 0):
-        h = (_turned(h ^ word, 13) * _FACTOR + _ADDED) & _ALL
+        h = (_rotate_left(h ^ word, 13) * _FACTOR + _ADDED) & _ALL
     h ^= _BYTES
     h = (h ^ h >> 16) * _THIRD & _ALL
     h = (h ^ h >> 13) * _FOURTH & _ALL
     return h ^ h >> 16
 
 
-def _turned(word: int, bits: int) -> int:
-    """A word of 32 bits turned to the left."""
+def _rotate_left(word: int, bits: int) -> int:
+    """A word of 32 bits rotated to the left."""
     return (word << bits | word >> 32 - bits) & _ALL

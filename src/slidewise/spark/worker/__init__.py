@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers, and how it gets there."""
+"""Functions and processors that run in Spark's Python workers, and how they get there."""

@@ -1,4 +1,8 @@
-"""What Spark's workers run travels by value, so that a worker without Slidewise can say so."""
+"""Functions and stateful processors that are shipped to Spark's workers.
+
+They are pickled by value, as a few lines that import `slidewise.spark.worker.runtime` there: so a worker without
+Slidewise can say so.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,35 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StatefulProcessor
+
+    from slidewise.spark.stream.shard import QueryTerms
+
+RecordBatches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 _IMPORTS = """
-def working():
+def runtime():
     try:
-        import slidewise.spark.worker.runtime as working
+        import slidewise.spark.worker.runtime as runtime
     except ImportError as error:
         raise RuntimeError(
             f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON to the Python that "
             "has it before the session starts, or give spark-submit --conf spark.pyspark.python="
         ) from error
-    return working
+    return runtime
 """
 
 _TASK = """
 def task(batches):
-    yield from working().run(payload, batches)
+    yield from runtime().run_task(payload, batches)
 """
 
 _PROCESSOR = """
@@ -36,50 +49,50 @@ class Processor(StatefulProcessor):
     def init(self, handle):
         self.handle = handle
         self.pages = handle.getMapState("pages", "number bigint", "page string")
-        self.working = None
+        self.runner = None
 
-    def go(self, key, rows, timer_values, fired):
-        if self.working is None:
-            self.working = working().Working(payload, self.handle, self.pages)
+    def call(self, key, rows, timer_values, fired):
+        if self.runner is None:
+            self.runner = runtime().ShardRunner(payload, self.handle, self.pages)
         watermark, clock = timer_values.getCurrentWatermarkInMs(), timer_values.getCurrentProcessingTimeInMs()
-        yield from self.working.call(key[0], rows, watermark, clock, fired)
+        yield from self.runner.call(key[0], rows, watermark, clock, fired)
 
     def handleInputRows(self, key, rows, timerValues):
-        yield from self.go(key, rows, timerValues, False)
+        yield from self.call(key, rows, timerValues, False)
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
-        yield from self.go(key, (), timerValues, True)
+        yield from self.call(key, (), timerValues, True)
 
     def close(self):
         pass
 """
 
 
-def check_python(session: Any) -> None:
+def check_python(session: SparkSession) -> None:
     """Warn where Spark on this machine would start another Python than this one, which lacks what it needs."""
     context = getattr(session, "sparkContext", None)  # Connect has none
     if context is None or not context.master.startswith("local"):
         return
     name = context.pythonExec
-    fault = _fault(name)
-    if fault:
+    problem = _problem_of(name)
+    if problem:
         warnings.warn(
-            f"Spark's workers will run {shutil.which(name) or name}, and not {sys.executable}: {fault}, so they will "
+            f"Spark's workers will run {shutil.which(name) or name}, and not {sys.executable}: {problem}, so they will "
             "crash; activate the environment, or set PYSPARK_PYTHON to this Python before the session starts",
             stacklevel=6,
         )
 
 
 _NEEDED = ("slidewise", "pyarrow", "pandas", "numpy", "numba")
-_ASKED = f"""
-import importlib.util as found, json, sys
-missing = [name for name in {_NEEDED!r} if found.find_spec(name) is None]
+_PROBE = f"""
+import importlib.util, json, sys
+missing = [name for name in {_NEEDED!r} if importlib.util.find_spec(name) is None]
 print(json.dumps([sys.prefix, list(sys.version_info[:2]), missing]))
 """
 
 
 @cache
-def _fault(name: str) -> str:
+def _problem_of(name: str) -> str:
     """What a command lacks that workers need; nothing where it is this Python, or one with the same packages."""
     path = shutil.which(name)
     if path is None:
@@ -87,8 +100,8 @@ def _fault(name: str) -> str:
     if Path(path).parent == Path(sys.executable).parent:
         return ""
     try:
-        asked = subprocess.run([path, "-c", _ASKED], capture_output=True, text=True, check=False, timeout=60)
-        prefix, version, missing = json.loads(asked.stdout)
+        probe = subprocess.run([path, "-c", _PROBE], capture_output=True, text=True, check=False, timeout=60)
+        prefix, version, missing = json.loads(probe.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return "it does not answer as a Python does"
     if prefix == sys.prefix:
@@ -99,20 +112,24 @@ def _fault(name: str) -> str:
     return "" if version == here else f"it is Python {'.'.join(map(str, version))}"
 
 
-def task(module: str, function: str, *given: Any) -> Callable[[Any], Any]:
-    """A function of record batches for `mapInArrow`: that of a module, by its full name, with these arguments first."""
-    found: Callable[[Any], Any] = _by_value(_TASK, (module, function, given))["task"]
-    return found
+def task(function: Callable[..., Any], *arguments: Any) -> RecordBatches:
+    """A function of record batches for `mapInArrow`, which calls a function of this package with these arguments first.
+
+    The function is sent by its name; the arguments are pickled.
+    """
+    made: RecordBatches = _by_value(_TASK, (function.__module__, function.__qualname__, arguments))["task"]
+    return made
 
 
-def processor(*given: Any) -> Any:
-    """A processor for `transformWithStateInPandas`, which hands its calls to a `Working` made of these arguments."""
-    return _by_value(_PROCESSOR, given)["Processor"]()
+def processor(terms: QueryTerms, names: list[str], types: list[pa.DataType] | None) -> StatefulProcessor:
+    """A processor for `transformWithStateInPandas`, which hands its calls to a `ShardRunner` with these arguments."""
+    return _by_value(_PROCESSOR, (terms, names, types))["Processor"]()
 
 
-def _by_value(source: str, given: Any) -> dict[str, Any]:
+def _by_value(source: str, payload: tuple[Any, ...]) -> dict[str, Any]:
+    """The names that source code defines, with these arguments pickled as its `payload`."""
     from pyspark import cloudpickle
 
-    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps(given)}
+    namespace: dict[str, Any] = {"__name__": "__main__", "payload": cloudpickle.dumps(payload)}
     exec(compile(_IMPORTS + source, "<slidewise on a worker>", "exec"), namespace)
     return namespace
