@@ -26,17 +26,17 @@ def as_arrays(spec: WindowSpec, types: list[Any], answers: list[list[Any]]) -> l
     import pyarrow as pa
 
     arrays = []
-    for j, one in enumerate(spec.members):
+    for j, member in enumerate(spec.members):
         values = [answer[j] for answer in answers]
-        if one.operator.answers is not None:
-            arrays.append(values_as_declared(one.operator, values, one.name))
+        if member.operator.answers is not None:
+            arrays.append(values_as_declared(member.operator, values, member.name))
             continue
-        if one.operator.traits.fields:
+        if member.operator.traits.fields:
             values = [None if value is None else value._asdict() for value in values]
         try:
-            arrays.append(_as_array(values, answer_type(one.operator, types)))
+            arrays.append(_as_array(values, answer_type(member.operator, types)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
-            raise InputError(f"{one.name!r} has answers that no column can hold: {error}") from error
+            raise InputError(f"{member.name!r} has answers that no column can hold: {error}") from error
     return arrays
 
 
@@ -54,21 +54,21 @@ def _as_array(values: list[Any], kind: Any) -> Any:
     return array
 
 
-def _convertible(found: Any, kind: Any) -> bool:
+def _convertible(actual: Any, kind: Any) -> bool:
     """Whether values of a type that was found may be cast, with a check, to the type that was meant."""
     from pyarrow import types
 
-    if types.is_null(found):
+    if types.is_null(actual):
         return True
-    if types.is_list(found) and types.is_list(kind):
-        return _convertible(found.value_type, kind.value_type)
-    if types.is_struct(found) and types.is_struct(kind):
-        return all(_convertible(a.type, b.type) for a, b in zip(found, kind, strict=False))
+    if types.is_list(actual) and types.is_list(kind):
+        return _convertible(actual.value_type, kind.value_type)
+    if types.is_struct(actual) and types.is_struct(kind):
+        return all(_convertible(a.type, b.type) for a, b in zip(actual, kind, strict=False))
     families = (
         *(types.is_integer, types.is_floating, types.is_boolean),
         *(types.is_timestamp, types.is_duration, types.is_date, types.is_time),
     )
-    return [test(found) for test in families] == [test(kind) for test in families]
+    return [test(actual) for test in families] == [test(kind) for test in families]
 
 
 def check_inputs(op: Operator, names: tuple[str, ...], columns: list[Column], types: list[Any]) -> None:

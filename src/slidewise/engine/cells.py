@@ -1,4 +1,4 @@
-"""Windows with a grain over the cells already there and the rows of a batch, for all keys of the batch at once.
+"""Windows with a grain over stored cells and the rows of a batch, for all keys of the batch at once.
 
 A cell goes through the kernels as one row does that stands at its newest place: rows of a cell leave together, so what
 is true of the newest is true of all.
@@ -17,13 +17,11 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
-from slidewise.engine.bounds import spec_bounds
 from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.sliding import joined_places
+from slidewise.engine.merged_rows import MergedRows
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells
-from slidewise.kernels.order.grouping import Grouped
 from slidewise.kernels.passes.partials import Partials, partials
 from slidewise.operators.operator import Operator
 
@@ -87,47 +85,39 @@ class CellBatch:
         counts, old = before
         self._columns, valid = columns_of(batch, spec)
         self._types = [batch.kind_of(name) for name in spec.columns]
-        self._keys = len(counts)
-        keys = max(self._keys, 1)
-        had = int(counts.sum())
-        codes = np.concatenate([np.repeat(np.arange(len(counts)), counts), batch.codes]) if had else batch.codes
-        self._grouped = Grouped(codes, keys)
-        self._back = Grouped(batch.codes, keys) if had else self._grouped
-        self._spots = self._grouped.to_sorted(joined_places(None if old is None else old.places, places))
-        self.starts, self._ends = spec_bounds(spec, self._spots, self._grouped.offsets, peers)
-        if silent is not None:  # they have empty windows
-            silent = np.concatenate([np.zeros(had, np.bool_), silent]) if had else silent
-            self._ends = np.where(self._grouped.to_sorted(silent), self.starts, self._ends)
-        self._new = self._grouped.to_sorted(np.arange(len(codes)) >= had) if had else slice(None)
-        self._parts = [self._partials(one.operator, valid, old) for one in spec.members]
+        stored = None if old is None else old.places
+        self._rows = MergedRows(batch, spec, places, counts, stored, peers, silent)
+        self._parts = [self._partials(member.operator, valid, old) for member in spec.members]
 
     def _partials(self, op: Operator, valid: Array | None, old: Cells | None) -> Partials:
         """An operator's partials of all cells and rows, in the order of keys."""
         check_inputs(op, self._spec.columns, self._columns, self._types)
-        found = fresh(op, [as_numbers(op, column).data for column in readied(op, self._columns)], valid)
+        combined = fresh(op, [as_numbers(op, column).data for column in readied(op, self._columns)], valid)
         if old is not None and len(old):
             part = next(part for part in old.parts if part.op is op)
-            if part.dtypes != found.dtypes:
+            if part.dtypes != combined.dtypes:
                 raise CannotJoinError
-            found = part.joined(found)
-        to_sorted = self._grouped.to_sorted
-        return replace(found, fields=[to_sorted(field) for field in found.fields], counts=to_sorted(found.counts))
+            combined = part.joined(combined)
+        to_sorted = self._rows.to_sorted
+        return replace(
+            combined, fields=[to_sorted(field) for field in combined.fields], counts=to_sorted(combined.counts)
+        )
 
     def arrays(self) -> list[pa.Array]:
         """The answers of each member as an Arrow array, in the batch's order."""
-        starts, ends = self.starts[self._new], self._ends[self._new]
+        starts, ends = self._rows.bounds()
         arrays = []
-        for one, part in zip(self._spec.members, self._parts, strict=True):
-            answers = part.windows(starts, ends, one.least).moved(self._back.to_input)
-            given = readied(one.operator, self._columns)
-            arrays.append(typed(one.operator, given, self._types, answers, one.name))
+        for member, part in zip(self._spec.members, self._parts, strict=True):
+            answers = part.windows(starts, ends, member.least).moved(self._rows.to_input)
+            arguments = readied(member.operator, self._columns)
+            arrays.append(typed(member.operator, arguments, self._types, answers, member.name))
         return arrays
 
     def kept(self) -> Iterator[Cells]:
         """For each key the cells that later windows may hold; what may still have rows of equal place waits."""
         stops, cells = self.cells_after(waits=self._spec.is_open)
         # Copies: no key holds others' cells.
-        return (cells.taken(np.arange(first, stop)) for first, stop in pairwise(stops[: self._keys + 1].tolist()))
+        return (cells.taken(np.arange(first, stop)) for first, stop in pairwise(stops[: self._rows.keys + 1].tolist()))
 
     def kept_of_last(self) -> Cells:
         """The same for the last key only, of which all rows to come are later."""
@@ -139,26 +129,26 @@ class CellBatch:
         Rows of a key's newest place wait in a cell of their own if `waits`, since windows that are open on the right
         may end there once more. `last_only` is for the last key's cells alone.
         """
-        offsets, total, spec = self._grouped.offsets, len(self._spots), self._spec
+        places, offsets, spec = self._rows.places, self._rows.offsets, self._spec
         sizes = np.diff(offsets)
-        if not total:
-            return np.zeros(len(sizes) + 1, np.int64), Cells(self._spots, self._parts)
-        keep = np.arange(total) >= np.repeat(self.starts[offsets[1:] - 1], sizes)
+        if not len(places):
+            return np.zeros(len(sizes) + 1, np.int64), Cells(places, self._parts)
+        keep = self._rows.kept()
         if last_only:
             keep[: offsets[-2]] = False
-        spots = self._spots[keep]
+        newest, places = places[offsets[1:] - 1], places[keep]
         keys = np.repeat(np.arange(len(sizes)), sizes)[keep]
-        at = cells(spots, spec.grain, spec.edge)
-        begins = np.ones(len(spots), np.bool_)
+        at = cells(places, spec.grain, spec.edge)
+        begins = np.ones(len(places), np.bool_)
         begins[1:] = (keys[1:] != keys[:-1]) | (at[1:] != at[:-1])
         if waits:
-            newest = self._spots[offsets[1:] - 1][keys]
-            begins[1:] |= (spots[1:] == newest[1:]) & (spots[:-1] != newest[:-1])
-        firsts = np.append(np.flatnonzero(begins), len(spots))
+            of_key = newest[keys]
+            begins[1:] |= (places[1:] == of_key[1:]) & (places[:-1] != of_key[:-1])
+        firsts = np.append(np.flatnonzero(begins), len(places))
         parts = [part.taken(keep).folded(firsts) for part in self._parts]
-        found = Cells(spots[firsts[1:] - 1], parts).taken(parts[0].counts > 0)
+        folded = Cells(places[firsts[1:] - 1], parts).taken(parts[0].counts > 0)
         owners = keys[firsts[:-1]][parts[0].counts > 0]
-        return np.searchsorted(owners, np.arange(len(sizes) + 1)), found
+        return np.searchsorted(owners, np.arange(len(sizes) + 1)), folded
 
 
 def fresh(op: Operator, inputs: list[Array], valid: Array | None) -> Partials:

@@ -176,11 +176,11 @@ class Reader:
         return self._at == len(self._data)
 
     def _take(self, count: int) -> bytes:
-        found = self._data[self._at : self._at + count]
-        if len(found) != count:
+        content = self._data[self._at : self._at + count]
+        if len(content) != count:
             raise ValueError("the bytes end too early")
         self._at += count
-        return found
+        return content
 
     def _number(self, signed: bool) -> int:
         number = shift = 0

@@ -83,13 +83,13 @@ def several_over_bounds(
     if counts is not None and least > 1:
         starts = np.where(counts < least, ends, starts)
     if len(ops) > 1 and all(op.traits.quantile for op in ops) and inputs[0].dtype != object:
-        found = quantiles_of(ops, inputs[0], starts, ends)
+        by_operator = quantiles_of(ops, inputs[0], starts, ends)
     else:
-        found = [_windows(op, inputs, starts, ends) for op in ops]
+        by_operator = [_windows(op, inputs, starts, ends) for op in ops]
     if counts is None or least == 0:
-        return found
+        return by_operator
     enough = counts >= least
-    return [one.limited(enough) for one in found]
+    return [answers.limited(enough) for answers in by_operator]
 
 
 def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Array | None]:
@@ -100,7 +100,7 @@ def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Arra
     if names:
         if len(fields) == 1:
             structs = fields[0]
-            fields = [_objects([None if one is None else one[i] for one in structs]) for i in range(len(names))]
+            fields = [_objects([None if value is None else value[i] for value in structs]) for i in range(len(names))]
         return dict(zip(names, fields, strict=True)), ok
     if len(fields) == 1 and not answers.struct:
         return {BARE: fields[0]}, ok

@@ -1,4 +1,4 @@
-"""Rows already there and the rows of a batch as one array, where they are of one kind."""
+"""Joining stored rows with those of a batch: one array of both, where they are of one kind."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def _ticks(old: list[Any], column: Column) -> Array:
     import pyarrow as pa
 
     try:
-        found = arrow_array(old, column.time_type)
-        if found.to_pylist() != old:
+        array = arrow_array(old, column.time_type)
+        if array.to_pylist() != old:
             raise CannotJoinError
-        return read(found, "the rows before").data
+        return read(array, "the rows before").data
     except (pa.ArrowInvalid, pa.ArrowTypeError, InputError, OverflowError, UnicodeEncodeError) as error:
         raise CannotJoinError from error
 
@@ -107,3 +107,14 @@ def as_python(column: Column, data: Array) -> Array:
     kind = column.time_type
     wide = pa.int32() if getattr(kind, "bit_width", 64) == 32 else pa.int64()
     return objects(python_values(pa.array(data).cast(wide).cast(kind), "the column"))
+
+
+def joined_places(old: Array | None, new: Array) -> Array:
+    """The places of what is there already, and then those of a batch."""
+    if new.dtype == object or (
+        old is not None and (old.dtype == object or (old.dtype.kind, new.dtype.kind) == ("f", "i"))
+    ):
+        raise CannotJoinError
+    if old is None:
+        return new
+    return np.concatenate([old if old.dtype == new.dtype else as_floats(old), new])

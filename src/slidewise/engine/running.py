@@ -65,8 +65,8 @@ class RunningBatch:
         self._after: _States | None = None
         columns, valid = columns_of(batch, spec)
         types = [batch.kind_of(name) for name in spec.columns]
-        for one in spec.members:
-            check_inputs(one.operator, spec.columns, columns, types)
+        for member in spec.members:
+            check_inputs(member.operator, spec.columns, columns, types)
         compiled = None
         if not spec.is_open:
             with suppress(SumOverflowError) if peers else nullcontext():  # a sum may fit once the last peer is in
@@ -78,7 +78,7 @@ class RunningBatch:
         else:
             by_member, self._after = compiled
             pairs = zip(spec.members, by_member, strict=True)
-            self._arrays = [typed(one.operator, columns, types, part, one.name) for one, part in pairs]
+            self._arrays = [typed(member.operator, columns, types, part, member.name) for member, part in pairs]
 
     def arrays(self) -> list[pa.Array]:
         """The answers of each member as an Arrow array, in the batch's order."""
@@ -169,24 +169,24 @@ def _compiled(
     last = total[offsets[:-1]][codes] + new - 1  # the row, among those that count, whose answer is meant
     counts = before.counts[codes] + new if keys else new
     gained = np.diff(total[offsets])[:keys]
-    found, states = [], []
-    for one, old in zip(spec.members, before.states, strict=True):
-        if one.operator.traits.counts_rows:
+    by_member, states = [], []
+    for member, old in zip(spec.members, before.states, strict=True):
+        if member.operator.traits.counts_rows:
             answers = Answers([counts.copy()], None)
             states.append((before.counts + gained).tolist())
         else:
-            inputs = [grouped.to_sorted(as_numbers(one.operator, column).data)[seen] for column in columns]
-            went = running(one.operator, inputs, total[offsets], old)
-            if went is None:
+            inputs = [grouped.to_sorted(as_numbers(member.operator, column).data)[seen] for column in columns]
+            result = running(member.operator, inputs, total[offsets], old)
+            if result is None:
                 return None
-            states.append(went[1])
-            answers = _looked_up(one, went[0], last, new > 0, codes, old)
-        enough = counts >= one.least
-        found.append(answers.limited(enough).moved(grouped.to_input))
-    return found, _States(before.counts + gained, states)
+            states.append(result[1])
+            answers = _looked_up(member, result[0], last, new > 0, codes, old)
+        enough = counts >= member.least
+        by_member.append(answers.limited(enough).moved(grouped.to_input))
+    return by_member, _States(before.counts + gained, states)
 
 
-def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:
+def _looked_up(member: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:
     """Each row's answer: that of the last row that counts, or what its key's state said before the batch."""
     ok = (
         np.ones(len(last), np.bool_)
@@ -197,14 +197,14 @@ def _looked_up(one: Member, answers: Answers, last: Array, new: Array, codes: Ar
         return replace(
             answers, fields=[field[last] for field in answers.fields], valid=None if answers.valid is None else ok
         )
-    said = [None if state is None else one.operator.lower(state) for state in old]
+    lowered = [None if state is None else member.operator.lower(state) for state in old]
     before = [
-        [None if value is None else (value[c] if isinstance(value, tuple) else value) for value in said]
+        [None if value is None else (value[c] if isinstance(value, tuple) else value) for value in lowered]
         for c in range(len(answers.fields))
     ]
     fields = []
     for field, values in zip(answers.fields, before, strict=True):
         prior = np.array([0 if value is None else value for value in values], field.dtype)[codes]
         fields.append(np.where(new, field[np.maximum(last, 0)], prior) if len(field) else prior)
-    known = np.array([value is not None for value in said], np.bool_)[codes]
+    known = np.array([value is not None for value in lowered], np.bool_)[codes]
     return replace(answers, fields=fields, valid=np.where(new, ok, known))

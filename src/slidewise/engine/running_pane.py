@@ -93,18 +93,18 @@ class RunningPane:
             self.count += 1
 
     def _lifted(self, arguments: Row) -> list[Any]:
-        return [one.operator.lift(*arguments) for one in self.spec.members]
+        return [member.operator.lift(*arguments) for member in self.spec.members]
 
     def _joined(self, older: list[Any], newer: list[Any]) -> list[Any]:
         if not older:
             return newer
-        return [one.operator.combine(a, b) for one, a, b in zip(self.spec.members, older, newer, strict=True)]
+        return [member.operator.combine(a, b) for member, a, b in zip(self.spec.members, older, newer, strict=True)]
 
     def _answers(self) -> list[Any]:
-        states = self.states or [one.operator.identity for one in self.spec.members]
+        states = self.states or [member.operator.identity for member in self.spec.members]
         return [
-            one.operator.lower(state) if self.count >= one.least else None
-            for one, state in zip(self.spec.members, states, strict=True)
+            member.operator.lower(state) if self.count >= member.least else None
+            for member, state in zip(self.spec.members, states, strict=True)
         ]
 
     def undo(self) -> None:

@@ -139,9 +139,9 @@ def _rank_objects(name: str, data: Array) -> Array:
     try:
         different = sorted({value for value in data.tolist() if value is not None})
     except TypeError as error:
-        found = type(next(value for value in data.tolist() if value is not None)).__name__
+        kind = type(next(value for value in data.tolist() if value is not None)).__name__
         raise InputError(
-            f"rows of equal time are ordered by {name!r}, whose values ({found}) have no order; give the definition "
+            f"rows of equal time are ordered by {name!r}, whose values ({kind}) have no order; give the definition "
             "time windows only, or times that differ"
         ) from error
     rank = {value: i for i, value in enumerate(different)}
@@ -150,7 +150,7 @@ def _rank_objects(name: str, data: Array) -> Array:
 
 def key_codes(series: Sequence[tuple[str, Any]]) -> tuple[Array | None, int]:
     """A small number for each different key, a null being a value like others; None where there are no key columns."""
-    return together(_codes(name, one) for name, one in series)
+    return together(_codes(name, keys) for name, keys in series)
 
 
 def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:

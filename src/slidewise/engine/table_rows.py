@@ -104,19 +104,19 @@ class Rows:
         columns = [self.column(name) for name in names] or [Column(np.zeros(self._count, np.int64), None, lambda x: x)]
         check_inputs(op, names, columns, self._types(names))
         valid = self._present(aggregate, columns)
-        given = readied(op, columns)
+        arguments = readied(op, columns)
         inputs = [
             self._bring(f"{op.traits.answer is AnswerKind.LIST} {name}", column)
-            for name, column in zip(names or ("",), [as_numbers(op, column) for column in given], strict=True)
+            for name, column in zip(names or ("",), [as_numbers(op, column) for column in arguments], strict=True)
         ]
         least = at_least(op, window)
         plain = valid is None and window.usual_ends and (window.kind.numbered or self.times is None)
         alike = self._quantiles(aggregate)
         if len(alike) > 1:
             if aggregate not in self._ready:
-                ops = [one.operator for one in alike]
-                found = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
-                self._ready |= dict(zip(alike, found, strict=True))
+                ops = [other.operator for other in alike]
+                by_operator = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
+                self._ready |= dict(zip(alike, by_operator, strict=True))
             answers = self._ready[aggregate]
         elif plain and self._count and (least <= 1 or op.traits.never_raises):
             n = min(window.rows or self._count, self._count)
@@ -129,14 +129,16 @@ class Rows:
             answers = over_bounds(op, inputs, valid, starts, ends, least, window.open_right)
         back = self.arranged.to_input
         answers = answers.moved(back)
-        return typed(op, given, self._types(names), answers)
+        return typed(op, arguments, self._types(names), answers)
 
     def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
         """The exact quantiles over the same rows as this one, which are answered together with it."""
         if aggregate.operator.traits.quantile is None:
             return []
-        others = [one for one in self._definition.columns.values() if one.operator.traits.quantile is not None]
-        return list(dict.fromkeys(one for one in others if replace(one, operator=aggregate.operator) == aggregate))
+        others = [other for other in self._definition.columns.values() if other.operator.traits.quantile is not None]
+        return list(
+            dict.fromkeys(other for other in others if replace(other, operator=aggregate.operator) == aggregate)
+        )
 
     def _number_in_key(self) -> Array:
         """The number of each sorted row in its key, from 1 on."""
@@ -222,8 +224,8 @@ def arrow_type(series: Any, column: Column | None = None) -> Any:
 
 def _kind(column: Column) -> str:
     if column.is_object:
-        found: Mapping[str, None] = dict.fromkeys(type(v).__name__ for v in column.data[:1_000] if v is not None)
-        return "text" if list(found) == ["str"] else " and ".join(found) or "nothing but nulls"
+        names: Mapping[str, None] = dict.fromkeys(type(v).__name__ for v in column.data[:1_000] if v is not None)
+        return "text" if list(names) == ["str"] else " and ".join(names) or "nothing but nulls"
     if column.unit is not None:
         return "durations or times of day" if _is_span(column) else "times"
     return str(column.data.dtype)

@@ -1,4 +1,4 @@
-"""What is the same for windows under every key: which columns and rows they see, and which operators run there."""
+"""Window specs: the aggregates of a definition that see the same rows, with their columns, condition and window."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _in_nanoseconds(value: Any) -> Any:
         import pandas as pd
     except ImportError as error:
         raise InputError(f"{value!r} is finer than microseconds, where Python's times end; install pandas") from error
-    found = pd.Timestamp(value) if kind == "M" else pd.Timedelta(value)
-    if found.to_numpy() != value:
+    timestamp = pd.Timestamp(value) if kind == "M" else pd.Timedelta(value)
+    if timestamp.to_numpy() != value:
         raise InputError(f"{value!r} is finer than nanoseconds, where times end here; round it")
-    return found
+    return timestamp
 
 
 class Member(NamedTuple):
@@ -144,8 +144,8 @@ class WindowSpec:
 
     def check(self, answers: list[Any]) -> None:
         """Refuse answers, one for each member, that do not fit their declared types."""
-        for one, answer in zip(self.members, answers, strict=True):
-            check_answer(one.operator, answer, one.name)
+        for member, answer in zip(self.members, answers, strict=True):
+            check_answer(member.operator, answer, member.name)
 
     def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""
@@ -178,31 +178,31 @@ class WindowSpec:
 
 def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     """The definition's aggregates, those that see the same rows together; exact quantiles among themselves."""
-    found: dict[Any, WindowSpec] = {}
+    specs: dict[Any, WindowSpec] = {}
     for name, aggregate in definition.columns.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         ordered = op.traits.quantile is not None
         seen = (aggregate.columns, aggregate.condition, *window.bounds_key, ordered)
-        if seen not in found:
-            found[seen] = WindowSpec(aggregate.columns, aggregate.condition, window, definition.on is not None)
+        if seen not in specs:
+            specs[seen] = WindowSpec(aggregate.columns, aggregate.condition, window, definition.on is not None)
         algorithm = choose(op, window, spikes=spikes).algorithm
         least = at_least(op, window)
-        found[seen].members.append(Member(name, op, algorithm, least))
-        found[seen].declared |= op.answers is not None
-        found[seen].enough = max(found[seen].enough, least)
-    return list(found.values())
+        specs[seen].members.append(Member(name, op, algorithm, least))
+        specs[seen].declared |= op.answers is not None
+        specs[seen].enough = max(specs[seen].enough, least)
+    return list(specs.values())
 
 
 def swags_of(members: list[Member]) -> list[Swag]:
     """A SWAG for each member, and one for all of them where all are quantiles of the same values."""
-    if len(members) > 1 and all(one.algorithm is OrderStatistics for one in members):
-        return OrderStatistics.several([one.operator for one in members])
-    return [one.algorithm(one.operator) for one in members if one.algorithm is not None]
+    if len(members) > 1 and all(member.algorithm is OrderStatistics for member in members):
+        return OrderStatistics.several([member.operator for member in members])
+    return [member.algorithm(member.operator) for member in members if member.algorithm is not None]
 
 
 def readers_of(specs: list[WindowSpec]) -> tuple[list[WindowSpec], list[int]]:
     """One spec for each different set of arguments to read from an event, and which of these each spec has."""
     alike = [(spec.columns, spec.condition) for spec in specs]
     different = list(dict.fromkeys(alike))
-    return [specs[alike.index(one)] for one in different], [different.index(one) for one in alike]
+    return [specs[alike.index(reader)] for reader in different], [different.index(reader) for reader in alike]

@@ -45,15 +45,15 @@ def check_grain(grain: Length | timedelta | str, last: Length | None) -> Length:
             "leave out the grain"
         )
     try:
-        found = check_length(grain)
+        length = check_length(grain)
     except WindowError as error:
         raise WindowError(f"grain={grain!r}: {error}") from None
-    if isinstance(found, Duration) != isinstance(last, Duration):
+    if isinstance(length, Duration) != isinstance(last, Duration):
         kind = "a duration, such as '1 second'" if isinstance(last, Duration) else "a number"
         raise WindowError(f"grain={grain!r} does not go with the window {str(last)!r}; write it as {kind}")
-    if _size(found) > _size(last):
+    if _size(length) > _size(last):
         raise WindowError(f"grain={grain!r} is longer than the window, {str(last)!r}; take a shorter one")
-    return found
+    return length
 
 
 def _size(length: Length) -> int | float:

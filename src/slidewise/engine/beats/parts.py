@@ -1,4 +1,4 @@
-"""What is kept of each slice: partial aggregates, each once whatever number of windows use it, or rows."""
+"""The state of each slice of time: partial aggregates, each once whatever number of windows use it, or rows."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class SlicePlan:
             quantile = op.traits.quantile is not None
             by_rows = quantile or (in_batch and _served_by_rows(op))
             part = Part(op, aggregate.columns, aggregate.condition, by_rows)
-            alike = [one for one in self.parts if quantile and one.operator.traits.quantile is not None]
-            part = next((one for one in alike if replace(one, operator=op) == part), part)
+            alike = [other for other in self.parts if quantile and other.operator.traits.quantile is not None]
+            part = next((other for other in alike if replace(other, operator=op) == part), part)
             plain = Window(last=window.last, closed=window.closed)
             self.asked.append(
                 BeatColumn(name, op, at_least(op, window), _place(self.parts, part), _place(self.windows, plain))
@@ -109,10 +109,10 @@ def _served_by_rows(op: Operator) -> bool:
     return op.traits.grows or (op.traits.window_pass is not None and not op.traits.counts_rows)
 
 
-def _place(known: list[Any], one: Any) -> int:
-    if one not in known:
-        known.append(one)
-    return known.index(one)
+def _place(known: list[Any], item: Any) -> int:
+    if item not in known:
+        known.append(item)
+    return known.index(item)
 
 
 class Values:
@@ -180,16 +180,16 @@ def arguments(source: Source, part: Part, to_sorted: Callable[[Array], Array]) -
     types = [source.kind_of(name) for name in names]
     columns = columns or [Column(np.zeros(source.count, np.int64), None, lambda x: x)]
     check_inputs(op, names, columns, types)
-    given = readied(op, columns)
-    inputs = [to_sorted(as_numbers(op, column).data) for column in given]
-    return Arguments(inputs, None if valid is None else to_sorted(valid), given, types)
+    prepared = readied(op, columns)
+    inputs = [to_sorted(as_numbers(op, column).data) for column in prepared]
+    return Arguments(inputs, None if valid is None else to_sorted(valid), prepared, types)
 
 
-def stored(part: Part, given: Arguments, offsets: Array) -> Stored:
+def stored(part: Part, rows: Arguments, offsets: Array) -> Stored:
     """What a part keeps of slices: slice k has the rows from offsets[k] up to offsets[k + 1]."""
     if not part.by_rows:
-        return partials(part.operator, given.inputs, given.valid, offsets)
-    if given.valid is None:
-        return Values(given.inputs, np.diff(offsets))
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(given.valid)])
-    return Values([x[given.valid] for x in given.inputs], np.diff(total[offsets]))
+        return partials(part.operator, rows.inputs, rows.valid, offsets)
+    if rows.valid is None:
+        return Values(rows.inputs, np.diff(offsets))
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows.valid)])
+    return Values([x[rows.valid] for x in rows.inputs], np.diff(total[offsets]))

@@ -77,25 +77,25 @@ class BeatSlices:
         array: Array = last > (after if np.ndim(after) == 0 else after[self.codes])
         return array
 
-    def answers(self, kept: SlicePlan, beats: Beats, due: DueBeats, given: list[Arguments]) -> dict[str, Any]:
+    def answers(self, plan: SlicePlan, beats: Beats, due: DueBeats, inputs: list[Arguments]) -> dict[str, Any]:
         """Each aggregate's answers at these beats as an Arrow array, by name."""
-        found: dict[str, Any] = {}
+        by_name: dict[str, Any] = {}
         bounds: dict[int, tuple[Array, Array]] = {}
-        for group in _together(kept):
-            one = group[0]
-            if one.window not in bounds:
-                bounds[one.window] = self._bounds(beats, due, one.window)
-            part = self.parts[one.part]
+        for group in _together(plan):
+            column = group[0]
+            if column.window not in bounds:
+                bounds[column.window] = self._bounds(beats, due, column.window)
+            part = self.parts[column.part]
             try:
                 if isinstance(part, Values):
-                    answered = part.several([each.operator for each in group], *bounds[one.window], one.least)
+                    answered = part.several([each.operator for each in group], *bounds[column.window], column.least)
                 else:
-                    answered = [part.windows(*bounds[one.window], one.least)]
+                    answered = [part.windows(*bounds[column.window], column.least)]
                 for each, answers in zip(group, answered, strict=True):
-                    found[each.name] = _typed(kept, each, given[each.part], answers)
+                    by_name[each.name] = _typed(plan, each, inputs[each.part], answers)
             except SlidewiseError as error:
                 raise type(error)(f"column {', '.join(repr(each.name) for each in group)}: {error}") from error
-        return {name: found[name] for name in kept.definition.columns}
+        return {name: by_name[name] for name in plan.definition.columns}
 
     def _bounds(self, beats: Beats, due: DueBeats, window: int) -> tuple[Array, Array]:
         low, high = beats.edges[window]
@@ -104,22 +104,22 @@ class BeatSlices:
         return starts, ends
 
 
-def _together(kept: SlicePlan) -> list[list[BeatColumn]]:
+def _together(plan: SlicePlan) -> list[list[BeatColumn]]:
     """Aggregates that are answered at once: exact quantiles over the same rows that need as many; others are alone."""
     groups: dict[Any, list[BeatColumn]] = {}
-    for one in kept.asked:
-        quantile = one.operator.traits.quantile is not None
-        groups.setdefault((one.part, one.window, one.least) if quantile else one.name, []).append(one)
+    for column in plan.asked:
+        quantile = column.operator.traits.quantile is not None
+        groups.setdefault((column.part, column.window, column.least) if quantile else column.name, []).append(column)
     return list(groups.values())
 
 
-def _typed(kept: SlicePlan, one: BeatColumn, given: Arguments, answers: Answers) -> Any:
-    check_inputs(one.operator, kept.parts[one.part].columns, given.columns, given.types)
-    return typed(one.operator, given.columns, given.types, answers)
+def _typed(plan: SlicePlan, column: BeatColumn, inputs: Arguments, answers: Answers) -> Any:
+    check_inputs(column.operator, plan.parts[column.part].columns, inputs.columns, inputs.types)
+    return typed(column.operator, inputs.columns, inputs.types, answers)
 
 
 def sliced(
-    kept: SlicePlan, beats: Beats, source: Source, codes: Array, times: Array, to_sorted: Callable[[Array], Array]
+    plan: SlicePlan, beats: Beats, source: Source, codes: Array, times: Array, to_sorted: Callable[[Array], Array]
 ) -> tuple[BeatSlices, list[Arguments]]:
     """The slices of rows, and their arguments. `codes` and `times` are sorted by both; `to_sorted` sorts a column."""
     numbers = slice_numbers(beats, times)
@@ -127,30 +127,30 @@ def sliced(
     seen = first <= last  # windows shorter than a beat leave out the rows between them
     if not seen.all():
         codes, numbers = codes[seen], numbers[seen]
-    given = [
-        _named(kept, i, source, (lambda x: to_sorted(x)[seen]) if not seen.all() else to_sorted)
-        for i in range(len(kept.parts))
+    inputs = [
+        _named(plan, i, source, (lambda x: to_sorted(x)[seen]) if not seen.all() else to_sorted)
+        for i in range(len(plan.parts))
     ]
     offsets = runs(codes, numbers)
     parts = []
-    for i, (part, one) in enumerate(zip(kept.parts, given, strict=True)):
+    for i, (part, rows) in enumerate(zip(plan.parts, inputs, strict=True)):
         try:
-            parts.append(stored(part, one, offsets))
+            parts.append(stored(part, rows, offsets))
         except SlidewiseError as error:
-            raise type(error)(f"column {_users(kept, i)}: {error}") from error
-    return BeatSlices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), given
+            raise type(error)(f"column {_users(plan, i)}: {error}") from error
+    return BeatSlices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), inputs
 
 
-def _named(kept: SlicePlan, at: int, source: Source, to_sorted: Callable[[Array], Array]) -> Arguments:
+def _named(plan: SlicePlan, at: int, source: Source, to_sorted: Callable[[Array], Array]) -> Arguments:
     try:
-        return arguments(source, kept.parts[at], to_sorted)
+        return arguments(source, plan.parts[at], to_sorted)
     except SlidewiseError as error:
-        raise type(error)(f"column {_users(kept, at)}: {error}") from error
+        raise type(error)(f"column {_users(plan, at)}: {error}") from error
 
 
-def _users(kept: SlicePlan, part: int) -> str:
+def _users(plan: SlicePlan, part: int) -> str:
     """The names of the aggregates that need a part."""
-    return ", ".join(repr(one.name) for one in kept.asked if one.part == part)
+    return ", ".join(repr(column.name) for column in plan.asked if column.part == part)
 
 
 def runs(codes: Array, numbers: Array) -> Array:
@@ -171,9 +171,9 @@ def as_times(on: str, like: Column, ticks: Array) -> Any:
     """Beats as an Arrow array of the time column's type, which must hold them."""
     array = as_arrow_array({BARE: like.back(ticks)}, None)
     if ticks.dtype == np.int64 and len(ticks):
-        found = read(array, repr(on)).data
-        if not np.array_equal(found, ticks):
-            wrong = int((found != ticks).argmax())
+        read_back = read(array, repr(on)).data
+        if not np.array_equal(read_back, ticks):
+            wrong = int((read_back != ticks).argmax())
             raise InputError(
                 f"a beat at {ticks[wrong]} does not fit into {array.type}, the type of on={on!r}; cast it to a wider "
                 "one"
