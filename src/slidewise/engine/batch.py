@@ -8,22 +8,29 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.series import Column
-from slidewise.engine.table_rows import present
+from slidewise.engine.column_checks import present
 from slidewise.engine.window_spec import WindowSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Batch(Protocol):
-    """Rows of several keys; `codes` number the keys from 0 on, and rows of one key come in the order of their times."""
+class ColumnSource(Protocol):
+    """Rows whose columns are read by name."""
 
-    codes: Array
-    count: int
+    @property
+    def count(self) -> int: ...
 
     def column(self, name: str) -> Column: ...
 
     def kind_of(self, name: str) -> pa.DataType: ...
+
+
+class Batch(ColumnSource, Protocol):
+    """Rows of several keys; `codes` number the keys from 0 on, and rows of one key come in the order of their times."""
+
+    @property
+    def codes(self) -> Array: ...
 
 
 def columns_of(batch: Batch, spec: WindowSpec) -> tuple[list[Column], Array | None]:

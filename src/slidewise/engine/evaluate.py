@@ -10,6 +10,7 @@ from slidewise.arrays import Array
 from slidewise.columns.answer_series import BARE
 from slidewise.columns.operator_types import as_numbers
 from slidewise.engine.bounds import backwards_error, check_times, find_bounds
+from slidewise.engine.column_checks import all_valid
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.grouping import Grouped
@@ -109,14 +110,6 @@ def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Arra
 
 def _objects(values: list[Any]) -> Array:
     return np.array([*values, None], object)[:-1]
-
-
-def all_valid(columns: list[Column]) -> Array | None:
-    valid = None
-    for column in columns:
-        if column.valid is not None:
-            valid = column.valid if valid is None else valid & column.valid
-    return valid
 
 
 def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None = None) -> Answers:

@@ -3,63 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Set
+from collections.abc import Mapping, Set
 from copy import copy
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from slidewise.choosing import choose
 from slidewise.definition import Definition
+from slidewise.engine.event_values import PLAIN, plain_value, without_nan
 from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.answer_types import check_answer
 from slidewise.operators.operator import Operator
-from slidewise.operators.values.hashing import plain
 from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.windows import Window
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import lowest
 from slidewise.windows.kind import Keeps
-
-PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
-
-
-def plainly(value: Any) -> Any:
-    """A value as windows keep it: no NumPy scalars, None for pandas' NA and NaT, and moments with a zone in UTC.
-
-    Within one zone Python compares what clocks show, which at their change in autumn is not the order of time.
-    """
-    if type(value) in PLAIN:
-        return value
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    value = _in_nanoseconds(value) if getattr(value, "dtype", None) is not None else value
-    value = plain(value)
-    if isinstance(value, datetime) and value.tzinfo is not None and value.tzinfo is not UTC:
-        return value.astimezone(UTC)
-    return value
-
-
-def without_nan(value: Any, name: str, others: Container[str]) -> Any:
-    """A column's value; None for NaN in one of these columns, which hold no numbers."""
-    return None if type(value) is float and value != value and name in others else value
-
-
-def _in_nanoseconds(value: Any) -> Any:
-    """NumPy's times that are finer than microseconds as those of pandas, which are as fine; others as they are."""
-    kind = value.dtype.kind
-    if kind not in ("m", "M") or value.astype(f"{kind}8[us]") == value or value != value:
-        return value
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise InputError(f"{value!r} is finer than microseconds, where Python's times end; install pandas") from error
-    timestamp = pd.Timestamp(value) if kind == "M" else pd.Timedelta(value)
-    if timestamp.to_numpy() != value:
-        raise InputError(f"{value!r} is finer than nanoseconds, where times end here; round it")
-    return timestamp
 
 
 class Member(NamedTuple):
@@ -155,13 +116,13 @@ class WindowSpec:
             if self.column is not None:
                 x = row[self.column]
                 if type(x) not in PLAIN:
-                    x = plainly(x)
+                    x = plain_value(x)
                 if type(x) is float and x != x and self.column in self.others:
                     return None
                 return None if x is None else (x,)
             if not self.columns:
                 return (0,)
-            values = tuple([without_nan(plainly(row[name]), name, self.others) for name in self.columns])
+            values = tuple([without_nan(plain_value(row[name]), name, self.others) for name in self.columns])
         except KeyError as error:
             raise InputError(
                 f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is "
@@ -170,7 +131,7 @@ class WindowSpec:
         return None if any(value is None for value in values) else values
 
     def _holds(self, flag: Any) -> bool:
-        flag = without_nan(plainly(flag), "", ("",))
+        flag = without_nan(plain_value(flag), "", ("",))
         if flag is None or isinstance(flag, bool):
             return flag is True
         raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")

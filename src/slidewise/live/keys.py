@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from slidewise.engine.window_spec import PLAIN, plainly
+from slidewise.engine.event_values import PLAIN, plain_value
 from slidewise.errors import InputError
 from slidewise.live.types import Key
 
@@ -16,7 +16,7 @@ _NAN = float("nan")
 def canonical(key: Any, name: str) -> Key:
     """A key as a value that equals itself: one NaN, one zero, no NumPy."""
     if type(key) not in PLAIN:
-        key = plainly(key)
+        key = plain_value(key)
     if isinstance(key, float):
         return _NAN if key != key else key + 0.0
     try:

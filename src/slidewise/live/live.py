@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition
-from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of, without_nan
+from slidewise.engine.event_values import without_nan
+from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.event_times import NUMBER, TimeReader
 from slidewise.live.keys import SIMPLE, canonical, key_parts

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from slidewise.engine.window_spec import plainly
+from slidewise.engine.event_values import plain_value
 from slidewise.errors import InputError
 from slidewise.live.keys import key_parts
 
@@ -36,7 +36,7 @@ class ColumnKinds:
         """The kinds of unknown columns that an event shows."""
         kinds = {}
         for name in self.unknown:
-            value = plainly(row.get(name))
+            value = plain_value(row.get(name))
             if value is None:
                 continue
             if type(value) is float or type(value) is int:

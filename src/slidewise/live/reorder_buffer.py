@@ -13,7 +13,8 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
-from slidewise.engine.window_spec import PLAIN, WindowSpec, plainly, without_nan
+from slidewise.engine.event_values import PLAIN, plain_value, without_nan
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier, length_in
 from slidewise.live.operator_errors import raise_operator_error
@@ -212,7 +213,7 @@ def sort_peers(peers: list[Event]) -> list[Event]:
 
 def _sort_key(value: Any, name: str, others: Set[str]) -> SortKey:
     """What a column's value sorts by: nulls come first, NaN last."""
-    value = without_nan(plainly(value), name, others)
+    value = without_nan(plain_value(value), name, others)
     if value is None:
         return (0,)
     return (2,) if value != value else (1, value)

@@ -12,7 +12,7 @@ from slidewise.definition import Definition, check_names
 from slidewise.engine.beats.parts import SlicePlan
 from slidewise.engine.beats.slices import as_times, sliced
 from slidewise.engine.sorting import key_codes
-from slidewise.engine.table_rows import Rows
+from slidewise.engine.table_rows import TableRows
 from slidewise.kernels.bounds.beats import times_of
 
 
@@ -20,7 +20,7 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     """The keys, the beats and the aggregates as a table of the same kind; keys in order of their first rows."""
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
-    rows = Rows(definition, frame)
+    rows = TableRows(definition, frame)
     arranged, times = rows.arranged, rows.times
     assert times is not None
     assert definition.on is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 from slidewise.columns.frames import frame_of
 from slidewise.definition import Definition, check_names
-from slidewise.engine.table_rows import Rows
+from slidewise.engine.table_rows import TableRows
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.bounds.rows_and_times import longest
 
@@ -15,7 +15,7 @@ def over_table(definition: Definition, table: Any) -> Any:
     """The table with one more column per aggregate, its rows and columns as they were."""
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
-    rows = Rows(definition, frame)
+    rows = TableRows(definition, frame)
     _ = rows.arranged  # what is wrong with keys or times is not an aggregate's fault
     answers = {}
     for name, aggregate in definition.columns.items():
@@ -30,7 +30,7 @@ def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
     """How many rows the longest window of each aggregate over time holds."""
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
-    rows = Rows(definition, frame)
+    rows = TableRows(definition, frame)
     windows = {name: aggregate.window for name, aggregate in definition.columns.items()}
     return {
         name: int(longest(*rows.bounds(window)))

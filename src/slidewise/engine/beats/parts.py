@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,25 +13,15 @@ from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.columns.series import Column
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs
+from slidewise.engine.batch import ColumnSource
+from slidewise.engine.column_checks import present
 from slidewise.engine.evaluate import several_over_bounds
-from slidewise.engine.table_rows import present
 from slidewise.errors import WindowError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.partials import Partials, partials
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.windows import Beats, Duration, Window
-
-
-class Source(Protocol):
-    """Rows: their columns, and the Arrow types of these."""
-
-    @property
-    def count(self) -> int: ...
-
-    def column(self, name: str) -> Column: ...
-
-    def kind_of(self, name: str) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -171,7 +161,7 @@ class Arguments(NamedTuple):
     types: list[Any]
 
 
-def arguments(source: Source, part: Part, to_sorted: Callable[[Array], Array]) -> Arguments:
+def arguments(source: ColumnSource, part: Part, to_sorted: Callable[[Array], Array]) -> Arguments:
     """A part's arguments in a table's rows, checked, and brought into order."""
     op, names = part.operator, part.columns
     columns = [source.column(name) for name in names]

@@ -11,7 +11,8 @@ from slidewise.arrays import Array
 from slidewise.columns.answer_series import BARE, as_arrow_array
 from slidewise.columns.series import Column, read
 from slidewise.engine.answers import check_inputs, typed
-from slidewise.engine.beats.parts import Arguments, BeatColumn, SlicePlan, Source, Stored, Values, arguments, stored
+from slidewise.engine.batch import ColumnSource
+from slidewise.engine.beats.parts import Arguments, BeatColumn, SlicePlan, Stored, Values, arguments, stored
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.kernels.bounds.beats import beat_bounds, beats_seen, held_at, slice_numbers
 from slidewise.kernels.codegen.kernel import Answers
@@ -119,7 +120,7 @@ def _typed(plan: SlicePlan, column: BeatColumn, inputs: Arguments, answers: Answ
 
 
 def sliced(
-    plan: SlicePlan, beats: Beats, source: Source, codes: Array, times: Array, to_sorted: Callable[[Array], Array]
+    plan: SlicePlan, beats: Beats, source: ColumnSource, codes: Array, times: Array, to_sorted: Callable[[Array], Array]
 ) -> tuple[BeatSlices, list[Arguments]]:
     """The slices of rows, and their arguments. `codes` and `times` are sorted by both; `to_sorted` sorts a column."""
     numbers = slice_numbers(beats, times)
@@ -141,7 +142,7 @@ def sliced(
     return BeatSlices(codes[offsets[:-1]], numbers[offsets[:-1]], parts), inputs
 
 
-def _named(plan: SlicePlan, at: int, source: Source, to_sorted: Callable[[Array], Array]) -> Arguments:
+def _named(plan: SlicePlan, at: int, source: ColumnSource, to_sorted: Callable[[Array], Array]) -> Arguments:
     try:
         return arguments(source, plan.parts[at], to_sorted)
     except SlidewiseError as error:

@@ -9,9 +9,9 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import python_values
 from slidewise.columns.series import Column, read
+from slidewise.engine.column_checks import arrow_type, time_column
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import as_arrow, key_codes
-from slidewise.engine.table_rows import arrow_type, time_column
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.live.event_times import NAIVE, NUMBER, ZONED

@@ -17,7 +17,7 @@ from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.definition import Definition
 from slidewise.engine.cells import Cells
-from slidewise.engine.table_rows import time_column
+from slidewise.engine.column_checks import time_column
 from slidewise.engine.window_batch import WindowBatch, stored_of_first, window_batch
 from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, OperatorFailedError

@@ -16,8 +16,8 @@ import pyarrow as pa
 from slidewise.arrays import Array
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition
+from slidewise.engine.column_checks import time_column
 from slidewise.engine.sorting import sort_rows, together
-from slidewise.engine.table_rows import time_column
 from slidewise.spark.sort.key_order import ranks
 from slidewise.spark.sort.merge import merge_runs
 from slidewise.spark.sort.sorted_rows import check_times

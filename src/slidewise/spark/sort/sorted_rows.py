@@ -10,8 +10,8 @@ import pyarrow as pa
 from slidewise.arrays import Array
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition
+from slidewise.engine.column_checks import time_column
 from slidewise.engine.sorting import key_codes
-from slidewise.engine.table_rows import time_column
 from slidewise.errors import InputError, TimeOrderError
 from slidewise.spark.sort.key_order import first_descent
 
