@@ -39,7 +39,7 @@ class Explained:
         if window is None or window.keeps is not Keeps.CELLS:
             return None
         extent = window.extent()
-        return most_cells(extent.width, extent.grain) + extent.open_right
+        return most_cells(extent.width or 0, extent.grain or 1) + extent.open_right
 
     @property
     def calls(self) -> str:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.columns.answer_series import as_arrow_array
 from slidewise.columns.arrow_values import arrow_array, holds
 from slidewise.columns.declared_answers import as_declared, values_as_declared
 from slidewise.columns.operator_types import answer_type, check_type, restored
 from slidewise.columns.series import Column
-from slidewise.engine.evaluate import (
-    named_fields,
-)
+from slidewise.engine.evaluate import named_fields
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
 from slidewise.operators.values.equality import same
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def as_arrays(spec: WindowSpec, types: list[Any], answers: list[list[Any]]) -> list[Any]:
@@ -40,7 +41,7 @@ def as_arrays(spec: WindowSpec, types: list[Any], answers: list[list[Any]]) -> l
     return arrays
 
 
-def _as_array(values: list[Any], kind: Any) -> Any:
+def _as_array(values: list[Any], kind: pa.DataType | None) -> Any:
     """Values as an Arrow array of this type, or of their own where they are of another: earlier rows may have been."""
     import pyarrow as pa
 
@@ -54,7 +55,7 @@ def _as_array(values: list[Any], kind: Any) -> Any:
     return array
 
 
-def _convertible(actual: Any, kind: Any) -> bool:
+def _convertible(actual: pa.DataType, kind: pa.DataType) -> bool:
     """Whether values of a type that was found may be cast, with a check, to the type that was meant."""
     from pyarrow import types
 

@@ -46,7 +46,7 @@ class Cells:
         states = [part.as_objects().fields[0].tolist() for part in self.parts]
         return zip(self.places.tolist(), self.parts[0].counts.tolist(), *states, strict=True)
 
-    def taken(self, which: Any) -> Cells:
+    def taken(self, which: Array | slice) -> Cells:
         return Cells(self.places[which], [part.taken(which) for part in self.parts])
 
 

@@ -39,7 +39,7 @@ class RunningPane:
         pane.count, pane.states = count, states if count else []
         return pane
 
-    def push(self, place: Any, arguments: Row | None) -> list[Any]:
+    def push(self, place: int | float, arguments: Row | None) -> list[Any]:
         """Take in a row and answer; `undo` takes it back until the next push."""
         self.begin()
         return self.take(place, arguments)
@@ -60,7 +60,7 @@ class RunningPane:
     def keep(self) -> None:
         """What has come since `begin` stays."""
 
-    def take(self, place: Any, arguments: Row | None) -> list[Any]:
+    def take(self, place: int | float, arguments: Row | None) -> list[Any]:
         """Take in one more row after `begin`, and answer."""
         spec = self.spec
         if spec.is_open:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slidewise.arrays import Array
 from slidewise.engine.batch import Batch
-from slidewise.engine.cells import CellBatch
-from slidewise.engine.running import RunningBatch
-from slidewise.engine.sliding import SlidingBatch
+from slidewise.engine.cells import CellBatch, Cells, StoredCells
+from slidewise.engine.running import RunningBatch, StoredStates
+from slidewise.engine.running_pane import RunningPane
+from slidewise.engine.sliding import SlidingBatch, StoredRows
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.windows.kind import Keeps
 
@@ -27,17 +28,19 @@ class WindowBatch(Protocol):
     def kept_of_last(self) -> Any: ...
 
 
+Stored = StoredRows | StoredCells | StoredStates
+
 _BATCHES: dict[Keeps, Any] = {Keeps.ROWS: SlidingBatch, Keeps.CELLS: CellBatch, Keeps.STATE: RunningBatch}
 
 
 def window_batch(
-    batch: Batch, spec: WindowSpec, places: Array, before: Any, peers: bool, silent: Array | None = None
+    batch: Batch, spec: WindowSpec, places: Array, before: Stored, peers: bool, silent: Array | None = None
 ) -> WindowBatch:
     """A spec over a batch and what is stored of its keys, which is `StoredRows`, `StoredCells` or `StoredStates`."""
     evaluated: WindowBatch = _BATCHES[spec.keeps](batch, spec, places, before, peers, silent)
     return evaluated
 
 
-def stored_of_first(spec: WindowSpec, kept: Any, keys: int) -> Any:
+def stored_of_first(spec: WindowSpec, kept: list[Array] | Cells | RunningPane | None, keys: int) -> Any:
     """What is stored where only the first of so many keys goes on, with what `kept_of_last` gave, or None."""
     return _BATCHES[spec.keeps].stored.of_first(kept, keys)

@@ -85,7 +85,7 @@ class WindowSpec:
         """How far its windows reach back, in the unit of places."""
         return Extent(self.kind, self.width, self.grain, self.edge, self.is_open)
 
-    def cut(self, place: Any) -> Any:
+    def cut(self, place: int | float) -> Any:
         """Rows whose place is below this have left the window that ends at `place`."""
         if self.grain is not None:
             return lowest(place, self.width, self.grain, self.edge)
@@ -130,7 +130,7 @@ class WindowSpec:
             ) from None
         return None if any(value is None for value in values) else values
 
-    def _holds(self, flag: Any) -> bool:
+    def _holds(self, flag: object) -> bool:
         flag = without_nan(plain_value(flag), "", ("",))
         if flag is None or isinstance(flag, bool):
             return flag is True

@@ -19,10 +19,11 @@ from slidewise.windows.duration import Duration
 from slidewise.windows.time import Length, check_length
 from slidewise.windows.window import Window
 
+Written = Length | timedelta | str
 _FARTHEST = 2**62
 
 
-def check_beat(every: Any, offset: Any) -> tuple[Length | None, Length | None]:
+def check_beat(every: Written | None, offset: Written | None) -> tuple[Length | None, Length | None]:
     """What the user wrote as plain data: the offset from 0 up to `every`, None where it is 0.
 
     >>> check_beat("1 hour", "-5 minutes")
@@ -51,7 +52,7 @@ def check_beat(every: Any, offset: Any) -> tuple[Length | None, Length | None]:
     return beat, None if not number else int(number) if number.denominator == 1 else float(number)
 
 
-def _signed(offset: Any) -> Any:
+def _signed(offset: Written | None) -> Any:
     """An offset as a number, or as a duration that may be negative; 0 where there is none."""
     if offset is None:
         return 0
@@ -79,7 +80,7 @@ def _signed(offset: Any) -> Any:
         ) from error
 
 
-def _fraction(length: Any) -> Fraction:
+def _fraction(length: int | float | Fraction) -> Fraction:
     """A number as it is written: 0.1 is a tenth, and not the float beside it."""
     return Fraction(repr(length)) if isinstance(length, float) else Fraction(length)
 
@@ -100,7 +101,7 @@ class Beats:
         unit: int | None,
         floats: bool = False,
     ) -> None:
-        lengths = [every, 0 if offset is None else offset, *(window.last for window in windows)]
+        lengths = [every, 0 if offset is None else offset, *(_length(window) for window in windows)]
         parts = [_ticks(length, unit) for length in lengths]
         self.floats = floats
         self.scale = math.lcm(*(part.denominator for part in parts)) if floats else 1
@@ -152,7 +153,7 @@ class Beats:
             return at
         return math.nextafter(at / self.scale, math.inf) if behind else at / self.scale
 
-    def number(self, time: Any) -> int:
+    def number(self, time: int | float | Fraction) -> int:
         """The number of the slice that a time lies in."""
         if not self.floats:
             beat, rest = divmod(time, self.every)
@@ -171,7 +172,7 @@ class Beats:
         at = self.offset + beat * self.every
         return at / self.scale if self.floats else at
 
-    def at_or_before(self, time: Any) -> int:
+    def at_or_before(self, time: int | float) -> int:
         """The last beat that is not after a time."""
         if not self.floats:
             return int((time - self.offset) // self.every)
@@ -193,7 +194,12 @@ class Beats:
         return beat + self.firsts[j], beat + self.lasts[j]
 
 
-def _ticks(length: Any, unit: int | None) -> Fraction:
+def _length(window: Window) -> Length:
+    assert window.last is not None, "a window on a beat is one of time"
+    return window.last
+
+
+def _ticks(length: Length, unit: int | None) -> Fraction:
     if isinstance(length, Duration):
         assert unit is not None
         return Fraction(length.ns, unit)

@@ -34,6 +34,8 @@ class GrainKind(Kind):
 
 GRAIN = GrainKind()
 
+Number = int | float | Fraction
+
 FINE = 2.0**53  # multiples of the grain beyond this number are no farther apart than floats are
 
 
@@ -60,7 +62,7 @@ def _size(length: Length) -> int | float:
     return length.ns if isinstance(length, Duration) else length
 
 
-def lowest(time: Any, width: Any, grain: Any, edge: bool) -> Any:
+def lowest(time: int | float, width: Number, grain: Number, edge: bool) -> Any:
     """The lowest time that is in the window that ends at `time`; `edge` takes in the old edge itself.
 
     >>> lowest(3605, 3600, 60, edge=False), lowest(3600, 3600, 60, edge=True)
@@ -81,7 +83,7 @@ def lowest(time: Any, width: Any, grain: Any, edge: bool) -> Any:
     return math.nextafter(min(rounded, cell(time, grain, edge)), math.inf)  # its own cell is in, however rounded
 
 
-def cell(time: Any, grain: Any, edge: bool) -> Any:
+def cell(time: int | float, grain: Number, edge: bool) -> Any:
     """What the times of one cell have in common, which grows from cell to cell.
 
     >>> [cell(time, 10, edge=False) for time in (0, 1, 10, 11)], [cell(time, 10, edge=True) for time in (9, 10)]
@@ -108,7 +110,7 @@ def multiple(time: float, grain: float) -> float:
     return k * grain
 
 
-def most_cells(width: Any, grain: Any) -> int:
+def most_cells(width: Number, grain: Number) -> int:
     """How many cells a window can hold at most.
 
     >>> most_cells(3600, 1), most_cells(10, 3)

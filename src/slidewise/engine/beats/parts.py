@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from slidewise.kernels.passes.partials import Partials, partials
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.windows import Beats, Duration, Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class SlicePlan:
                 BeatColumn(name, op, at_least(op, window), _place(self.parts, part), _place(self.windows, plain))
             )
 
-    def beats(self, unit: int | None, floats: bool, arrow: Any = None) -> Beats:
+    def beats(self, unit: int | None, floats: bool, arrow: pa.DataType | None = None) -> Beats:
         """Where time is cut for times of this unit, in nanoseconds; None for numbers. A beat must be such a time."""
         definition = self.definition
         every, offset, on = definition.every, definition.offset, definition.on
@@ -119,7 +122,7 @@ class Values:
     def offsets(self) -> Array:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
 
-    def taken(self, which: Any) -> Values:
+    def taken(self, which: Array | slice) -> Values:
         """The rows of some slices: at some places, or those for which a mask or a slice says so."""
         offsets = self.offsets
         starts, counts = offsets[:-1][which], self.counts[which]

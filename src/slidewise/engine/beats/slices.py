@@ -28,7 +28,7 @@ class DueBeats(NamedTuple):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def taken(self, which: Any) -> DueBeats:
+    def taken(self, which: Array | slice) -> DueBeats:
         return DueBeats(self.codes[which], self.numbers[which])
 
 
@@ -43,7 +43,7 @@ class BeatSlices:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def taken(self, which: Any) -> BeatSlices:
+    def taken(self, which: Array | slice) -> BeatSlices:
         """Those at some places, or those for which a mask or a slice says so."""
         return BeatSlices(self.codes[which], self.numbers[which], [part.taken(which) for part in self.parts])
 
@@ -63,19 +63,23 @@ class BeatSlices:
         first = offsets[:-1]
         return BeatSlices(both.codes[first], both.numbers[first], [part.folded(offsets) for part in both.parts])
 
-    def due(self, beats: Beats, after: Any = None, until: Any = None) -> DueBeats:
+    def due(self, beats: Beats, after: int | Array | None = None, until: int | Array | None = None) -> DueBeats:
         """The beats at which windows hold any of these slices, after one and up to another: of all keys, or of each."""
         first, last = held_at(beats, self.numbers)
         if after is not None:
-            first = np.maximum(first, (after if np.ndim(after) == 0 else after[self.codes]) + 1)
+            first = np.maximum(first, self._of_slices(after) + 1)
         if until is not None:
-            last = np.minimum(last, until if np.ndim(until) == 0 else until[self.codes])
+            last = np.minimum(last, self._of_slices(until))
         return DueBeats(*beats_seen(self.codes, first, last))
 
-    def needed(self, beats: Beats, after: Any) -> Array:
+    def _of_slices(self, beats: int | Array) -> int | Array:
+        """A beat for all keys as it is, or each key's as one of each of its slices."""
+        return beats if isinstance(beats, int) or np.ndim(beats) == 0 else beats[self.codes]
+
+    def needed(self, beats: Beats, after: int | Array) -> Array:
         """Which slices windows hold after a beat: of all keys, or of each."""
         last = held_at(beats, self.numbers)[1]
-        array: Array = last > (after if np.ndim(after) == 0 else after[self.codes])
+        array: Array = last > self._of_slices(after)
         return array
 
     def answers(self, plan: SlicePlan, beats: Beats, due: DueBeats, inputs: list[Arguments]) -> dict[str, Any]:
