@@ -1,4 +1,4 @@
-"""Plain values as bytes and back: None, bools, numbers, text, bytes, dates and times; tuples, lists and dicts.
+"""Serialises plain values to bytes and back: None, bools, numbers, text, bytes, dates, times; tuples, lists and dicts.
 
 A value is one letter and then its content; integers are signed LEB128, so small ones take a byte. A row of values may
 be packed: all int64, all float64, or tuples of one length, column by column. Nothing is ever executed.

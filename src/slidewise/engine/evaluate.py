@@ -1,4 +1,4 @@
-"""From series and a window to answers: group by key, find each window's rows, leave out nulls, run, put back."""
+"""Evaluates an operator over windows: group by key, find bounds, leave out nulls, run a pass, restore the order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answer(
     times: Column | None,
     keys: Column | None,
 ) -> tuple[dict[str, Array], Array | None]:
-    """The fields of the answers by name, and which rows have one (None: all)."""
+    """An operator over each row's window of series: the answers' fields by name, and which rows have one."""
     m = len(columns[0])
     valid = all_valid(columns)
     least = at_least(op, window)

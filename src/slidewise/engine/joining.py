@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,9 @@ from slidewise.columns.arrow_values import arrow_array, python_values
 from slidewise.columns.series import Column, read
 from slidewise.errors import InputError
 
-if TYPE_CHECKING:
-    pass
-
 
 class CannotJoinError(Exception):
-    """The batch and the rows already there have no array in common; events go in one by one then."""
+    """The batch and the stored rows have no array in common; events go in one by one then."""
 
 
 def concatenated(parts: list[Array]) -> Array:
@@ -57,8 +54,8 @@ def objects(values: Any) -> Array:
     return np.array([*values, None], object)[:-1]
 
 
-def alike(old: Array | None, column: Column) -> tuple[Array | None, Column]:
-    """Arguments of rows already there and a column of the batch, brought to one kind: integers that meet floats become
+def align(old: Array | None, column: Column) -> tuple[Array | None, Column]:
+    """Arguments of stored rows and a column of the batch, cast to one kind: integers that meet floats become
     floats, where nothing is lost by that."""
     if old is None or column.unit is not None or {old.dtype.kind, column.data.dtype.kind} != {"i", "f"}:
         return old, column
@@ -69,7 +66,7 @@ def alike(old: Array | None, column: Column) -> tuple[Array | None, Column]:
 
 
 def joined(old: Array | None, column: Column) -> Array:
-    """Arguments of rows already there, and then a column of the batch, as one array."""
+    """Arguments of stored rows, and then a column of the batch, as one array."""
     new = column.data
     if old is None:
         return new

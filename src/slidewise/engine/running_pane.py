@@ -1,4 +1,4 @@
-"""Everything so far under one key: one state per operator, and no rows."""
+"""Running aggregates under one key: one state per operator, and no rows."""
 
 from __future__ import annotations
 

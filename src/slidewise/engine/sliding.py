@@ -14,7 +14,7 @@ from slidewise.columns.series import Column
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.evaluate import several_over_bounds
-from slidewise.engine.joining import alike, as_python, joined
+from slidewise.engine.joining import align, as_python, joined
 from slidewise.engine.merged_rows import MergedRows
 from slidewise.engine.window_spec import Member, WindowSpec
 
@@ -64,7 +64,7 @@ class SlidingBatch:
         self._spec = spec
         counts, old = before
         columns, valid = columns_of(batch, spec)
-        pairs = [alike(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
+        pairs = [align(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
         self._old = [old for old, _ in pairs]
         self._columns = [column for _, column in pairs]
         self._types = [

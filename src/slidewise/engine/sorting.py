@@ -1,4 +1,4 @@
-"""Rows brought into order once: by key, then by time, and rows of equal time by what the definition says."""
+"""Sorts rows: by key, then by time, and rows of equal time by the columns that the definition says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition over a whole table: read what it needs, sort once, find each window once, run the kernels, put back."""
+"""Evaluates a definition over a whole table: sorts rows once, finds each window's bounds once, runs the kernels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TableRows:
         self._columns: dict[str, Column] = {}
         self._sorted: dict[str, Array] = {}
         self._bounds: dict[Any, tuple[Array, Array]] = {}
-        self._ready: dict[Aggregate, Answers] = {}
+        self._quantile_answers: dict[Aggregate, Answers] = {}
 
     @property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class TableRows:
         return time_column(on, self.column(on))
 
     @cached_property
-    def arranged(self) -> RowOrder:
+    def order(self) -> RowOrder:
         """The rows sorted by key and time, and equal times where the order of rows matters."""
         definition = self._definition
         codes, groups = key_codes([(name, self._frame.column(name)) for name in definition.by])
@@ -74,7 +74,7 @@ class TableRows:
         if key not in self._bounds:
             if self._count:
                 self._check_length(window)
-            order = self.arranged if self._count else None
+            order = self.order if self._count else None
             self._bounds[key] = find_bounds(window, self.times, order, self._count)[:2]
         return self._bounds[key]
 
@@ -100,28 +100,28 @@ class TableRows:
         valid = self._present(aggregate, columns)
         arguments = readied(op, columns)
         inputs = [
-            self._bring(f"{op.traits.answer is AnswerKind.LIST} {name}", column)
+            self._sorted_input(f"{op.traits.answer is AnswerKind.LIST} {name}", column)
             for name, column in zip(names or ("",), [as_numbers(op, column) for column in arguments], strict=True)
         ]
         least = at_least(op, window)
         plain = valid is None and window.usual_ends and (window.kind.numbered or self.times is None)
         alike = self._quantiles(aggregate)
         if len(alike) > 1:
-            if aggregate not in self._ready:
+            if aggregate not in self._quantile_answers:
                 ops = [other.operator for other in alike]
                 by_operator = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
-                self._ready |= dict(zip(alike, by_operator, strict=True))
-            answers = self._ready[aggregate]
+                self._quantile_answers |= dict(zip(alike, by_operator, strict=True))
+            answers = self._quantile_answers[aggregate]
         elif plain and self._count and (least <= 1 or op.traits.never_raises):
             n = min(window.rows or self._count, self._count)
-            answers = plain_rows(op, inputs, n, self.arranged.offsets)
+            answers = plain_rows(op, inputs, n, self.order.offsets)
             if least > 1:
                 enough = self._number_in_key() >= least
                 answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
         else:
             starts, ends = self.bounds(window)
             answers = over_bounds(op, inputs, valid, starts, ends, least, window.open_right)
-        back = self.arranged.to_input
+        back = self.order.to_input
         answers = answers.moved(back)
         return typed(op, arguments, self._types(names), answers)
 
@@ -136,19 +136,19 @@ class TableRows:
 
     def _number_in_key(self) -> Array:
         """The number of each sorted row in its key, from 1 on."""
-        offsets = self.arranged.offsets
+        offsets = self.order.offsets
         array: Array = np.arange(1, self._count + 1) - np.repeat(offsets[:-1], np.diff(offsets))
         return array
 
     def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
         flag = None if aggregate.condition is None else self.column(aggregate.condition)
         valid = present(columns, aggregate.condition, flag)
-        return None if valid is None else self.arranged.to_sorted(valid)
+        return None if valid is None else self.order.to_sorted(valid)
 
-    def _bring(self, what: str, column: Column) -> Array:
+    def _sorted_input(self, what: str, column: Column) -> Array:
         key = f"{what} {column.data.dtype}"
         if key not in self._sorted:
-            self._sorted[key] = self.arranged.to_sorted(column.data)
+            self._sorted[key] = self.order.to_sorted(column.data)
         return self._sorted[key]
 
     def _types(self, names: tuple[str, ...]) -> list[Any]:

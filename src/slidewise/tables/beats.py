@@ -21,18 +21,18 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
     rows = TableRows(definition, frame)
-    arranged, times = rows.arranged, rows.times
+    row_order, times = rows.order, rows.times
     assert times is not None
     assert definition.on is not None
-    kept = SlicePlan(definition, in_batch=True)
-    beats = kept.beats(times.unit, times.data.dtype == np.float64, times.arrow)
-    codes = np.repeat(np.arange(len(arranged.offsets) - 1), np.diff(arranged.offsets))
-    slices, given = sliced(kept, beats, rows, codes, arranged.to_sorted(times.data), arranged.to_sorted)
+    plan = SlicePlan(definition, in_batch=True)
+    beats = plan.beats(times.unit, times.data.dtype == np.float64, times.arrow)
+    codes = np.repeat(np.arange(len(row_order.offsets) - 1), np.diff(row_order.offsets))
+    slices, inputs = sliced(plan, beats, rows, codes, row_order.to_sorted(times.data), row_order.to_sorted)
     due = slices.due(beats)
-    answers = slices.answers(kept, beats, due, given)
+    answers = slices.answers(plan, beats, due, inputs)
     first = _first_rows(definition, frame)
     order = np.argsort(first[due.codes], kind="stable") if len(due) else np.zeros(0, np.int64)
-    like = {one.name: kept.parts[one.part].columns[:1] for one in kept.asked}
+    like = {one.name: plan.parts[one.part].columns[:1] for one in plan.asked}
     moments = as_times(definition.on, times, times_of(beats, due.numbers))
     found: dict[str, tuple[str | None, Any]] = {definition.on: (definition.on, moments)}
     found |= {name: (like[name][0] if like[name] else None, array) for name, array in answers.items()}

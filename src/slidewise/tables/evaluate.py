@@ -16,7 +16,7 @@ def over_table(definition: Definition, table: Any) -> Any:
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
     rows = TableRows(definition, frame)
-    _ = rows.arranged  # what is wrong with keys or times is not an aggregate's fault
+    _ = rows.order  # what is wrong with keys or times is not an aggregate's fault
     answers = {}
     for name, aggregate in definition.columns.items():
         try:

@@ -1,4 +1,4 @@
-"""WHICH rows are in: row and time windows, closed ends and durations, as plain data."""
+"""Windows as plain data: which rows are in. One kind of window per file, lengths, closed ends, and beats."""
 
 from slidewise.windows.beats import Beats, check_beat
 from slidewise.windows.duration import Duration
