@@ -8,7 +8,7 @@ PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-browser lint format bench bench-paper clean FORCE
+.PHONY: help setup demo check test test-browser lint format bench bench-paper clean FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -17,6 +17,14 @@ setup: $(STAMP)-all ## Make .venv with everything in it, Spark and the benchmark
 
 demo: $(STAMP)-demo ## Run a job on Spark over a million events, with a report, in build/demo
 	@$(VENV)/bin/slidewise demo $(FILE) --out build/demo --overwrite
+
+# Every lane once: tests/check has a few cases for each of tests/lanes.py, for Spark, and for a job file.
+CHECK := tests/check tests/test_architecture.py tests/test_rules.py tests/test_docs.py tests/swag/test_contract.py \
+  tests/operators/test_laws.py tests/operators/test_extremes.py tests/definitions/test_definition.py
+
+check: $(STAMP)-dev ## Check style and types, and every lane with a few cases, Spark included, in some minutes
+	@$(MAKE) --no-print-directory lint
+	@$(PY) -m pytest -q -n 2 --dist loadfile $(CHECK)
 
 # The classes of Spark's sessions are put into a file while types are checked, which keeps one core busy only.
 test: $(STAMP)-dev ## Check style and types, run the tests and the examples in the docs

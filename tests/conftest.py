@@ -39,7 +39,7 @@ LONGEST = (
 )
 
 
-STREAMS = ("tests/spark/test_stream", "tests/spark/test_beats", "tests/pipeline/")
+STREAMS = ("tests/check/", "tests/spark/test_stream", "tests/spark/test_beats", "tests/pipeline/")
 
 
 @cache
