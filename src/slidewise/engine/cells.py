@@ -17,8 +17,7 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
-from slidewise.engine.joining import CannotJoinError
-from slidewise.engine.merged_rows import MergedRows
+from slidewise.engine.joining import CannotJoinError, MergedRows
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells

@@ -13,10 +13,10 @@ from slidewise.engine.bounds import backwards_error, check_times, find_bounds
 from slidewise.engine.column_checks import all_valid
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.order.grouping import Grouped
+from slidewise.kernels.order.grouping import Grouped, dictionary_codes
 from slidewise.kernels.passes.dispatch import run_bounds, run_rows
 from slidewise.kernels.passes.interpreted import interpreted
-from slidewise.kernels.passes.window_passes import WINDOW_PASSES, encode, quantiles_of
+from slidewise.kernels.passes.window_passes import WINDOW_PASSES, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.windows import Window
@@ -40,7 +40,7 @@ def answer(
     rows = window.rows if times is None else None
     if times is None:
         rows = min(rows or m, max(m, 1))
-    grouped = None if keys is None else Grouped(*encode(keys.data, keys.valid))
+    grouped = None if keys is None else Grouped(*dictionary_codes(keys.data, keys.valid))
     inputs = [column.data if grouped is None else grouped.to_sorted(column.data) for column in columns]
     droppable = least <= 1 or (keys is None and op.traits.never_raises)
     if rows is not None and valid is None and window.usual_ends and droppable:

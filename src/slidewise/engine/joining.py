@@ -1,4 +1,4 @@
-"""Joining stored rows with those of a batch: one array of both, where they are of one kind."""
+"""Joining stored rows with those of a batch: arrays of both, sorted by key, each row with the bounds of its window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, python_values
 from slidewise.columns.series import Column, read
+from slidewise.engine.batch import Batch
+from slidewise.engine.bounds import spec_bounds
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
+from slidewise.kernels.order.grouping import Grouped
 
 
 class CannotJoinError(Exception):
@@ -115,3 +119,62 @@ def joined_places(old: Array | None, new: Array) -> Array:
     if old is None:
         return new
     return np.concatenate([old if old.dtype == new.dtype else as_floats(old), new])
+
+
+class MergedRows:
+    """Stored rows, or cells, and the rows of a batch behind those of their keys.
+
+    `counts` is how many are stored of each key, and `stored` are their places, key by key. With `peers`, rows of equal
+    place see one another; `silent` rows of the batch have empty windows.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        spec: WindowSpec,
+        places: Array,
+        counts: Array,
+        stored: Array | None,
+        peers: bool,
+        silent: Array | None,
+    ) -> None:
+        self.keys = len(counts)
+        groups = max(self.keys, 1)
+        self._stored = had = int(counts.sum())
+        codes = np.concatenate([np.repeat(np.arange(self.keys), counts), batch.codes]) if had else batch.codes
+        self._grouped = Grouped(codes, groups)
+        self._batch = Grouped(batch.codes, groups) if had else self._grouped
+        self.places = self.to_sorted(joined_places(stored, places))
+        self.starts, self.ends = spec_bounds(spec, self.places, self.offsets, peers)
+        if silent is not None:
+            self.ends = np.where(self.with_stored(silent, False), self.starts, self.ends)
+        self._new = self.to_sorted(np.arange(len(codes)) >= had) if had else slice(None)
+
+    @property
+    def offsets(self) -> Array:
+        """Where each key's rows begin, and the end."""
+        return self._grouped.offsets
+
+    def to_sorted(self, x: Array) -> Array:
+        """Values of what is stored, and then of the batch, in the order of keys."""
+        return self._grouped.to_sorted(x)
+
+    def with_stored(self, flags: Array, of_stored: bool) -> Array:
+        """Flags of the batch's rows in the order of keys, where all that is stored has the same one."""
+        return self.to_sorted(np.concatenate([np.full(self._stored, of_stored), flags]) if self._stored else flags)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """The windows of the batch's rows, in the order of keys."""
+        return self.starts[self._new], self.ends[self._new]
+
+    def to_input(self, x: Array) -> Array:
+        """Values of the batch's rows in the batch's order."""
+        return self._batch.to_input(x)
+
+    def kept(self) -> Array:
+        """Which rows later windows may hold: those from the start of their key's last window on."""
+        total = len(self.places)
+        if not total:
+            return np.zeros(0, np.bool_)
+        mask: Array = np.arange(total) >= np.repeat(self.starts[self.offsets[1:] - 1], np.diff(self.offsets))
+        return mask

@@ -14,8 +14,7 @@ from slidewise.columns.series import Column
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.evaluate import several_over_bounds
-from slidewise.engine.joining import align, as_python, joined
-from slidewise.engine.merged_rows import MergedRows
+from slidewise.engine.joining import MergedRows, align, as_python, joined
 from slidewise.engine.window_spec import Member, WindowSpec
 
 if TYPE_CHECKING:

@@ -175,7 +175,7 @@ def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
 def _codes(name: str, series: Any) -> tuple[Array, int]:
     import pyarrow as pa
 
-    from slidewise.kernels.passes.window_passes import encode
+    from slidewise.kernels.order.grouping import dictionary_codes
 
     try:
         keys = as_arrow(series)
@@ -190,7 +190,7 @@ def _codes(name: str, series: Any) -> tuple[Array, int]:
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, which Python can group
         pass
     column = read(series, f"the key {name!r}")
-    codes, groups = encode(column.data, column.valid)
+    codes, groups = dictionary_codes(column.data, column.valid)
     return codes, max(groups, 1)
 
 

@@ -1,11 +1,14 @@
-"""A stable counting sort that groups rows by key: two passes over the codes of the keys, and no comparison."""
+"""Rows grouped by key: a code for each different key, and a stable counting sort by codes, without a comparison."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
+from slidewise.errors import SlidewiseError
 from slidewise.kernels.compiler.jit import cached_jit
 
 
@@ -66,3 +69,35 @@ class Grouped:
         out = np.empty_like(x)
         _gather(x, self.places, out)
         return out
+
+
+def dictionary_codes(x: Array, valid: Array | None) -> tuple[Array, int]:
+    """A code for each different value, nulls being one of them, and the number of codes."""
+    codes: Array
+    if x.dtype.kind in "ib" and len(x):
+        x = x.astype(np.int64, copy=False)
+        low, high = int(x.min()), int(x.max())
+        if high - low <= 2 * len(x) + 1_000:
+            codes, groups = x - low if low else x, high - low + 1
+            return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
+    if x.dtype.kind == "f":
+        x = np.where(x == 0.0, 0.0, x)
+    if x.dtype == object:
+        seen: dict[Any, int] = {}
+        codes = np.array([seen.setdefault(_hashable(value), len(seen)) for value in x.tolist()], np.int64)
+        groups = len(seen)
+    else:
+        values, codes = np.unique(x, return_inverse=True)
+        groups = len(values)
+    return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError as error:
+        raise SlidewiseError(f"keys and distinct values must be hashable, but {value!r} is not") from error
+    return _NAN if value != value else value
+
+
+_NAN = object()

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.errors import SlidewiseError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
+from slidewise.kernels.order.grouping import dictionary_codes
 from slidewise.kernels.order.quantiles import quantiles, quantiles_of_rows
 from slidewise.kernels.passes.distinct import distinct_counts
 from slidewise.kernels.passes.interpreted import interpreted
@@ -27,7 +26,7 @@ def _count(_op: Operator, _x: Array, starts: Array, ends: Array) -> Answers:
 
 
 def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
-    codes, groups = encode(x, None)
+    codes, groups = dictionary_codes(x, None)
     out = np.zeros(len(starts), np.int64)
     distinct_counts(codes, max(groups, 1), starts, ends, out)
     return Answers([out], None)
@@ -62,38 +61,6 @@ def quantile_of_rows(op: Operator, x: Array, offsets: Array, n: int) -> Answers:
     """A quantile over the last n rows of each key; key k has the rows offsets[k:k + 2]."""
     x, asked = _asked(op, x)
     return Answers(quantiles_of_rows(x, offsets, n, [asked]), None)
-
-
-def encode(x: Array, valid: Array | None) -> tuple[Array, int]:
-    """A code for each different value, nulls being one of them, and the number of codes."""
-    codes: Array
-    if x.dtype.kind in "ib" and len(x):
-        x = x.astype(np.int64, copy=False)
-        low, high = int(x.min()), int(x.max())
-        if high - low <= 2 * len(x) + 1_000:
-            codes, groups = x - low if low else x, high - low + 1
-            return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
-    if x.dtype.kind == "f":
-        x = np.where(x == 0.0, 0.0, x)
-    if x.dtype == object:
-        seen: dict[Any, int] = {}
-        codes = np.array([seen.setdefault(_hashable(value), len(seen)) for value in x.tolist()], np.int64)
-        groups = len(seen)
-    else:
-        values, codes = np.unique(x, return_inverse=True)
-        groups = len(values)
-    return (codes, groups) if valid is None else (np.where(valid, codes, groups), groups + 1)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError as error:
-        raise SlidewiseError(f"keys and distinct values must be hashable, but {value!r} is not") from error
-    return _NAN if value != value else value
-
-
-_NAN = object()
 
 
 def quantiles_of(ops: list[Operator], x: Array, starts: Array, ends: Array) -> list[Answers]:
