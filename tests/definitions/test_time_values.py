@@ -85,8 +85,7 @@ def expected(name: str) -> list[dict[str, Any]]:
 @pytest.mark.rule(15)
 @pytest.mark.parametrize("lane", LANES)
 def test_times_of_every_unit(lane: str) -> None:
-    with patch("slidewise.choosing.share_from", lambda _algorithm: 99):  # one structure at a time is enough here
-        found = run(lane, list(CASES.values()))
+    found = run(lane, list(CASES.values()))
     for name, case in CASES.items():
         assert_same(case, found[name], expected(name))
 
