@@ -58,7 +58,7 @@ class RunningPane:
         self.before = self.states, self.count, self.late_states, self.late_count, self.at
 
     def keep(self) -> None:
-        """What has come since `begin` stays."""
+        """Keep the rows that have come since `begin`."""
 
     def take(self, place: int | float, arguments: Row | None) -> list[Any]:
         """Take in one more row after `begin`, and answer."""

@@ -42,5 +42,5 @@ def window_batch(
 
 
 def stored_of_first(spec: WindowSpec, kept: list[Array] | Cells | RunningPane | None, keys: int) -> Any:
-    """What is stored where only the first of so many keys goes on, with what `kept_of_last` gave, or None."""
+    """Stored rows, cells or a state of the first of so many keys, as `kept_of_last` gave them; None of the others."""
     return _BATCHES[spec.keeps].stored.of_first(kept, keys)

@@ -64,7 +64,7 @@ class TimeReader:
         return number, kind
 
     def _other(self, time: Any) -> tuple[Time, str]:
-        """What `read` gives for times of rarer types."""
+        """Read times of rarer types."""
         if time is None or time != time:
             raise InputError(
                 f"the event's time {self._definition.on!r} is {time!r}; every event needs a time, so leave it out or "

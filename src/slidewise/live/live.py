@@ -25,8 +25,8 @@ Answered = Callable[[dict[str, Any]], Any]
 
 
 class Stats(NamedTuple):
-    """What became of the events so far: `events` came in, and each was answered, or dropped as late, or waits, or was
-    put aside since it lay ahead of time."""
+    """Counts of the events so far: `events` came in, and each was answered, or dropped as late, or waits, or was put
+    aside since it lay ahead of time."""
 
     events: int
     answered: int
@@ -143,7 +143,7 @@ class Live:
         return self._result_of_drop(reason)
 
     def _result_of_drop(self, reason: str) -> Any:
-        """What `push` gives for an event that was dropped."""
+        """The result of `push` for an event that was dropped."""
         return None if self.buffer is None else PushResult.of(self.deliver(), reason)
 
     def _push(self, row: EventRow) -> Any:
@@ -390,7 +390,7 @@ class Live:
 
     @property
     def stats(self) -> Stats:
-        """What became of the events so far."""
+        """Counts of what became of the events so far."""
         waiting = 0 if self.buffer is None else len(self.buffer)
         return Stats(
             self.events, self.answers, self.dropped, waiting, self.failed, len(self.key_states), self.aside.ahead

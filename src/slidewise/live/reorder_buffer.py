@@ -109,7 +109,7 @@ class ReorderBuffer:
         return Event(copied, key, time, self.number, order, tuple(arguments))
 
     def order_of(self, row: EventRow) -> SortKey:
-        """What orders an event among those of its key and time."""
+        """The sort key of an event among those of its key and time."""
         return tuple([_sort_key(row[name], name, self.others) for name in self._definition.ordering])
 
     def reread(self, key_of: Callable[[EventRow], Key]) -> Callable[[], None]:
@@ -212,7 +212,7 @@ def sort_peers(peers: list[Event]) -> list[Event]:
 
 
 def _sort_key(value: Any, name: str, others: Set[str]) -> SortKey:
-    """What a column's value sorts by: nulls come first, NaN last."""
+    """The sort key of a column's value: nulls come first, NaN last."""
     value = without_nan(plain_value(value), name, others)
     if value is None:
         return (0,)

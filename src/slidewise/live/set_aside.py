@@ -29,8 +29,10 @@ _FEW, _SHARE = 100, 20  # events before which nobody is warned, and one in how m
 
 
 class PushResult(list[dict[str, Any]]):
-    """What `push` gives: events, or beats, with their answers. `dropped` is why the event was not taken in, "late" or
-    "ahead"; None where it was."""
+    """The result of `push`: events, or beats, with their answers.
+
+    `dropped` is why the event was not taken in, "late" or "ahead"; None where it was.
+    """
 
     dropped: str | None = None
 

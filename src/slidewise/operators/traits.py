@@ -75,7 +75,7 @@ _A_LINE = Plot()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What lanes ask of an operator.
+    """Traits of an operator that lanes ask for.
 
     Rows and answers
         `takes`, `answer` and `fields`, the names where answers are structs. `answers_empty`: no rows have an answer,

@@ -24,7 +24,7 @@ _FARTHEST = 2**62
 
 
 def check_beat(every: Written | None, offset: Written | None) -> tuple[Length | None, Length | None]:
-    """What the user wrote as plain data: the offset from 0 up to `every`, None where it is 0.
+    """The beat as plain data, as the user wrote it: the offset from 0 up to `every`, None where it is 0.
 
     >>> check_beat("1 hour", "-5 minutes")
     (Duration('1 hour'), Duration('55 minutes'))

@@ -84,7 +84,7 @@ def lowest(time: int | float, width: Number, grain: Number, edge: bool) -> Any:
 
 
 def cell(time: int | float, grain: Number, edge: bool) -> Any:
-    """What the times of one cell have in common, which grows from cell to cell.
+    """The number of the cell that a time lies in, which grows from cell to cell.
 
     >>> [cell(time, 10, edge=False) for time in (0, 1, 10, 11)], [cell(time, 10, edge=True) for time in (9, 10)]
     ([-1, 0, 0, 1], [0, 1])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Keeps(Enum):
-    """What later windows of a key need to know of the rows that came before."""
+    """The form in which earlier rows of a key are stored for later windows."""
 
     ROWS = "rows"  # the rows that they may hold
     CELLS = "cells"  # a state for each grain of time, whose rows leave together

@@ -71,7 +71,7 @@ class Window:
 
     @property
     def kind(self) -> Kind:
-        """What the lanes dispatch by."""
+        """The kind of window, by which lanes dispatch."""
         if self.rows is not None:
             return ROWS
         if self.last is None:
@@ -80,7 +80,7 @@ class Window:
 
     @property
     def keeps(self) -> Keeps:
-        """What is kept of a key between batches."""
+        """The form in which a key is stored between batches: rows, cells or a state."""
         return self.kind.keeps
 
     @property
@@ -110,7 +110,7 @@ class Window:
 
     @property
     def bounds_key(self) -> tuple[object, ...]:
-        """What windows that hold the same rows have in common."""
+        """A key that is equal for windows which hold the same rows."""
         return self.rows, self.last, self.closed, self.grain
 
     def extent(self, unit: int | None = None) -> Extent:
@@ -125,7 +125,7 @@ class Window:
         return described if self.grain is None else [*described, _stored(self.grain)]
 
     def written(self) -> dict[str, str | int | float]:
-        """What the user wrote, as files hold it; what `over` has by itself is left out."""
+        """The window as files hold it; what `over` has by itself is left out."""
         written: dict[str, str | int | float] = {}
         if self.rows is not None:
             written["rows"] = self.rows

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """What slices keep for some aggregates: the states of an operator, or `by_rows` the arguments themselves."""
+    """A part of each slice, shared by aggregates: states of an operator, or `by_rows` the arguments themselves."""
 
     operator: Operator
     columns: tuple[str, ...]
@@ -179,7 +179,7 @@ def arguments(source: ColumnSource, part: Part, to_sorted: Callable[[Array], Arr
 
 
 def stored(part: Part, rows: Arguments, offsets: Array) -> Stored:
-    """What a part keeps of slices: slice k has the rows from offsets[k] up to offsets[k + 1]."""
+    """The values of one part over slices: slice k has the rows from offsets[k] up to offsets[k + 1]."""
     if not part.by_rows:
         return partials(part.operator, rows.inputs, rows.valid, offsets)
     if rows.valid is None:

@@ -33,7 +33,7 @@ class DueBeats(NamedTuple):
 
 
 class BeatSlices:
-    """What is known of each slice, sorted by key and time: the number of its key, its own, and what parts keep."""
+    """Slices as arrays, sorted by key and time: the number of its key, its own, and what parts keep."""
 
     def __init__(self, codes: Array, numbers: Array, parts: list[Stored]) -> None:
         self.codes = codes

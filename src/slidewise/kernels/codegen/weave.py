@@ -25,7 +25,7 @@ UNSIGNED = "u({})"  # which spares Numba the question whether an index counts fr
 
 
 class Elements(Protocol):
-    """What can be indexed in a text: `str` of it gives its arrays as parameters."""
+    """A gap in a text that can be indexed: `str` of it gives its arrays as parameters."""
 
     def load(self, index: str) -> str:
         """The expression for the element at an index."""
@@ -182,7 +182,7 @@ def states(letter: str, layout: Layout, place: str = "{}") -> StateArrays:
 
 
 def rows_and_answers(layout: Layout, inputs: int, place: str = "{}") -> dict[str, Gap]:
-    """What every text has: x, the inputs, and O, the answers."""
+    """The gaps of every text: x, the inputs, and O, the answers."""
     outputs = numbered("O", len(layout.outputs))
     return {
         "x": InputColumns(numbered("x", inputs), place),

@@ -52,7 +52,7 @@ def write_beats(out: Writer, live: BeatLive) -> None:
 
 
 def read_beats(source: Reader, live: BeatLive, read_key: Callable[[], Key]) -> None:
-    """What `write_beats` wrote; the kind of time is known already."""
+    """Read what `write_beats` wrote; the kind of time is known already."""
     advanced, given, dates, floats = [source.value() for _ in range(4)]
     if advanced is not None and live.time_reader.kind is not None:
         check_time(live, advanced, "the time up to which beats were asked for")

@@ -114,7 +114,7 @@ def _write_swags(out: Writer, pane: SwagPane) -> None:
 
 
 def _read_swags(source: Reader, pane: SwagPane, size: int, items: str) -> None:
-    """What `_write_swags` wrote, for a pane of so many rows or cells."""
+    """Read what `_write_swags` wrote, for a pane of so many rows or cells."""
     for member, swag in zip(pane.spec.members, pane.swags, strict=True):
         numbers = source.row()
         swag._load(numbers, read_states(source, member))
@@ -185,7 +185,7 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
 
 
 def _read_running(source: Reader, live: Live, pane: RunningPane, key_state: KeyState) -> None:
-    """What `_write_running` wrote."""
+    """Read what `_write_running` wrote."""
     pane.count, pane.late_count, pane.at = source.size(), source.size(), source.value()
     require(pane.count + pane.late_count <= key_state.count, f"{pane.count} rows count of {key_state.count}")
     if pane.spec.is_open:
@@ -214,7 +214,7 @@ def _write_cells(out: Writer, pane: CellPane) -> None:
 
 
 def _read_cells(source: Reader, live: Live, pane: CellPane, now: Time | None, count: int) -> None:
-    """What `_write_cells` wrote."""
+    """Read what `_write_cells` wrote."""
     places, rows = source.row(), check_counts(source.row(), 1, "the number of rows in a cell")
     check_places(live, pane.spec, places, now, count, once=True)
     require(sum(rows) <= count, f"cells hold {sum(rows)} rows of {count}")
@@ -251,7 +251,7 @@ def write_revisable(out: Writer, live: Live, state: RevisableState) -> None:
 
 
 def read_revisable(source: Reader, live: Revising, key: Key, now: Time, count: int) -> RevisableState:
-    """What `write_revisable` wrote, behind the key's newest time and its number of rows."""
+    """Read what `write_revisable` wrote, behind the key's newest time and its number of rows."""
     state = RevisableState(live.specs)
     state.now, state.count = now, count
     state.places = source.row()

@@ -75,7 +75,7 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
 
 
 def _extensions(live: Live) -> dict[str, Any]:
-    """What versions before 6 have no place for; empty where they can hold it all."""
+    """The fields that versions before 6 have no place for; empty where they can hold it all."""
     keys = [*live.key_states, *(event.key for event in live.buffer or ())]
     kinds = live.kinds.as_dict(live.definition.by, keys) if live.events else {}
     more: dict[str, Any] = {"kinds": kinds} if kinds else {}
@@ -89,7 +89,7 @@ def _extensions(live: Live) -> dict[str, Any]:
 
 
 def _read_extensions(live: Live, more: Any) -> None:
-    """What `_extensions` gave."""
+    """Read what `_extensions` gave."""
     require(type(more) is dict, f"there is {shown(more)} where a dict should be")
     kinds = more.pop("kinds", {})
     require(type(kinds) is dict, f"columns are {shown(kinds)}")
@@ -198,7 +198,7 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
 
 
 def _read_revising(source: Reader, definition: Definition) -> Revising:
-    """What `_write_revising` wrote, as a live definition without keys."""
+    """Read what `_write_revising` wrote, as a live definition without keys."""
     retain = source.value()
     require(type(retain) in (str, int, float), f"events are retained for {shown(retain)}")
     live = Revising(definition, retain=retain)
@@ -208,7 +208,7 @@ def _read_revising(source: Reader, definition: Definition) -> Revising:
 
 
 def _read_buffer(source: Reader, live: Live) -> None:
-    """What `_write_buffer` wrote."""
+    """Read what `_write_buffer` wrote."""
     buffer = live.buffer
     if buffer is None:
         return

@@ -133,7 +133,7 @@ class PartState(ABC):
     def _split_large(
         self, stored: pa.Table, ends: tuple[Array, Array], which: Array, runs: Runs, large: Array
     ) -> tuple[pa.Table, Array]:
-        """What small keys keep in shared pages, and how much of it each; those that are too large leave for their own.
+        """State of small keys in shared pages, and how much of it each; those that are too large leave for their own.
 
         Of run `which[i]`, the rows `ends[0][i]` to `ends[1][i]` of `stored` are kept, where it is a key's last.
         """

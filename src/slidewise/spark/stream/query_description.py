@@ -25,7 +25,7 @@ def describe_query(definition: Definition, schema: StructType, shards: int, forg
 
 
 def differences(old: str, new: str) -> str:
-    """What differs between two descriptions, in words.
+    """Differences between two descriptions, in words.
 
     >>> differences('{"shards=": "16", "a": "1"}', '{"shards=": "8", "b": "1"}')
     'shards= was 16 and is 8; a is gone; b is new'

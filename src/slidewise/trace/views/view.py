@@ -15,7 +15,7 @@ Structure = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class AlgorithmView:
-    """What a trace reads from an algorithm.
+    """The parts of an algorithm that a trace reads.
 
     `shape` reads the structure. `snapshot` reads what `cases_of` compares, before a step and after it, to tell which
     cases the step took. `rules` are the invariants that the parts satisfy, `cases` say what each case does, and
