@@ -93,7 +93,7 @@ print(json.dumps([sys.prefix, list(sys.version_info[:2]), missing]))
 
 @cache
 def _problem_of(name: str) -> str:
-    """The packages that workers need and a command lacks; none where it is this Python, or one with the same packages."""
+    """Packages that workers need and a command lacks; none where it is this Python, or one with the same packages."""
     path = shutil.which(name)
     if path is None:
         return "there is no such command"
