@@ -27,15 +27,17 @@ os.environ.setdefault("SLIDEWISE_CACHE_DIR", str(Path(__file__).parents[1] / "bu
 with suppress(SlidewiseError):
     provide()
 
-# What takes longest begins first, so that no process is left alone with it in the end.
+# What takes longest begins first, so that no process is left alone with it in the end. The lanes come before the
+# Spark sessions, and two long tests that compile little beside them: by then most kernels are compiled, once, and on
+# disk. A process that is given a file of one or two tests is given the next file, too.
 LONGEST = (
+    "tests/definitions/test_lanes.py",
+    "tests/crash/test_kill.py",
+    "tests/spark/test_memory.py",
+    "tests/spark/test_connect.py",
+    "tests/spark/test_shard.py",
     "spark",
     "streams",
-    "tests/crash/test_kill.py",
-    "tests/definitions/test_lanes.py",
-    "tests/spark/test_shard.py",
-    "tests/spark/test_connect.py",
-    "tests/spark/test_memory.py",
 )
 
 

@@ -121,7 +121,8 @@ def test_imports_is_checked(imports: Any) -> None:
         ('columns.a = {operator = "own:spread", parameters = {q = 7}, of = "x", rows = 2}', "takes no parameters"),
     ],
 )
-def test_odd_files_are_errors_of_ours(written: str, said: str) -> None:
+def test_odd_files_are_errors_of_ours(written: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
     import own  # noqa: F401
 
     with pytest.raises(sw.SlidewiseError, match=said):
