@@ -29,7 +29,7 @@ DISPATCH = {
     "live/batch/evaluate.py": "what panes hold before a batch",
     "live/panes/pane.py": "the pane of a window",
     "live/snapshot/snapshot.py": "the version that a snapshot needs",
-    "spark/state/key_state.py": "the pages of a stream's state",
+    "spark/state/shard_state.py": "the pages of a stream's state",
     "choosing.py": "the algorithm for a window",
     "definition.py": "no grain on a beat",
     "explaining.py": "the size of a state",

@@ -18,9 +18,9 @@ from slidewise.spark.sort.sorted_rows import check_times, microseconds
 from slidewise.spark.state import buckets as B
 from slidewise.spark.state.buckets import KeyTable
 from slidewise.spark.state.directory import NO_BATCH, Directory, MicroBatch
-from slidewise.spark.state.key_state import RunningState, Runs, ShardState
 from slidewise.spark.state.page_checks import stored_schema
 from slidewise.spark.state.pages import DESCRIPTION, OtherQueryError, Pages, PageStore
+from slidewise.spark.state.shard_state import RunningState, Runs, ShardState
 from slidewise.spark.state.waiting_rows import put_waiting, take_due
 from slidewise.spark.stream.late_rows import AHEAD, LATE, append_refused, split_refused, update_counts, warn_if_many
 from slidewise.spark.stream.query_description import differences
