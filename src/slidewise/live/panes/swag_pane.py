@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from slidewise.operators.operator import Operator
 Item = TypeVar("Item")
 
 
-class SwagPane:
+class SwagPane(ABC):
     """The SWAGs of one window under one key, and what has come and gone since `begin`.
 
     A subclass keeps the items that the SWAGs hold: rows, or cells of rows.
@@ -42,13 +43,13 @@ class SwagPane:
             self._add(place, arguments)
         return for_each(peers, self._answers())
 
+    @abstractmethod
     def begin(self) -> None:
         """From here on `undo` takes back."""
-        raise NotImplementedError
 
+    @abstractmethod
     def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
         """Take in one more row after `begin`, and answer."""
-        raise NotImplementedError
 
     def keep(self) -> None:
         """Make what has come since `begin` stay."""
@@ -56,12 +57,13 @@ class SwagPane:
         for swag in self.swags:
             swag._commit()
 
+    @abstractmethod
     def _add(self, place: Place, arguments: Arguments | None) -> None:
         """Take in a row of a window that is closed on the right, and evict what is too old for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _answers(self) -> list[Any]:
-        raise NotImplementedError
+        """The answer of each member over the rows that the window holds."""
 
     def _roll_back(self, items: deque[Item]) -> None:
         """Put items and SWAGs back to what they were at `begin`; no function of an operator is called, since it may be
