@@ -13,7 +13,7 @@ from slidewise.columns.series import Column, kind_of, read
 from slidewise.definition import Definition
 from slidewise.errors import InputError
 from slidewise.kernels.compiler.jit import cached_jit
-from slidewise.kernels.order.grouping import Grouped
+from slidewise.kernels.order.grouping import Grouped, dictionary_codes
 
 
 class RowOrder:
@@ -174,8 +174,6 @@ def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
 
 def _codes(name: str, series: Any) -> tuple[Array, int]:
     import pyarrow as pa
-
-    from slidewise.kernels.order.grouping import dictionary_codes
 
     try:
         keys = as_arrow(series)
