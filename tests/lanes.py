@@ -499,7 +499,7 @@ def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
         before = mine.index(i)
         for name, aggregate in definition.columns.items():
             held = _window(definition, aggregate, mine, before, ticks)
-            answers[i][name] = plain(_answer(aggregate, [rows[j] for j in held]))
+            answers[i][name] = plain(fold(aggregate, [rows[j] for j in held]))
         assert ordered[place] == i
     return answers
 
@@ -527,7 +527,7 @@ def direct_beats(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]
             }
             if any(held.values()):
                 found = {
-                    name: plain(_answer(definition.columns[name], [rows[i] for i in some]))
+                    name: plain(fold(definition.columns[name], [rows[i] for i in some]))
                     for name, some in held.items()
                 }
                 answers.append({"the key": key, "the beat": number(beat), **found})
@@ -582,7 +582,7 @@ def rounded(edge: Any, grain: Any) -> Any:
     return multiple
 
 
-def _answer(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
+def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
     op, window = aggregate.operator, aggregate.window
     assert window is not None
     if aggregate.condition is not None:

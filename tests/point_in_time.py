@@ -1,0 +1,74 @@
+"""The judge of answers at other times, in plain Python: what every lane of `as_of` and `live.get` is held to.
+
+The answer at a key and a time is that of a row of the key at that time which itself does not count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lanes
+import pyarrow as pa
+
+import slidewise as sw
+from slidewise.operators.aggregate import Aggregate
+from slidewise.windows import Duration
+
+
+def judge(definition: sw.Sliding, events: pa.Table, queries: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """The answers to queries, each of a key, see `lanes.key_of`, and a time, as `lanes.times_of` counts."""
+    rows, ticks = events.to_pylist(), lanes.times_of(definition, events)
+    by_key: dict[str, list[int]] = {}
+    for i in sorted(range(len(rows)), key=lambda i: (ticks[i], lanes.order_of(definition, rows[i]))):
+        by_key.setdefault(lanes.key_of(definition, rows[i]), []).append(i)
+    answers = []
+    for key, now in queries:
+        mine = by_key.get(key, [])
+        answers.append(
+            {
+                name: lanes.plain(lanes.fold(one, [rows[i] for i in mine if i in _held(one, mine, ticks, now)]))
+                for name, one in definition.columns.items()
+            }
+        )
+    return answers
+
+
+def judge_table(
+    definition: sw.Sliding, labels: pa.Table, events: pa.Table, on: str | None = None, by: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The same for a table of labels, whose time is `on`, and whose keys may have other names."""
+    names = {name: (by or {}).get(name, name) for name in definition.by}
+    on = on or str(definition.on)
+    renamed = sw.Sliding(by=list(names.values()), on=on, columns={"n": sw.count().over(rows=1)})
+    keys = [lanes.key_of(renamed, row) for row in labels.to_pylist()]
+    return judge(definition, events, list(zip(keys, lanes.times_of(renamed, labels), strict=True)))
+
+
+def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> set[int]:
+    """The events that a window at this time holds; `mine` are those of the key, in their order."""
+    window = aggregate.window
+    assert window is not None
+    left = window.closed in ("left", "neither")
+    past = [i for i in mine if (ticks[i] < now if left else ticks[i] <= now)]
+    if window.rows is not None:
+        return set(past[-window.rows :])
+    if window.last is None:
+        return set(past)
+    start = now - (window.last.ns if isinstance(window.last, Duration) else window.last)
+    if window.grain is not None:
+        start = lanes.rounded(start, window.grain.ns if isinstance(window.grain, Duration) else window.grain)
+    edge = window.closed in ("both", "left")
+    return {i for i in past if ticks[i] > start or ticks[i] == now or (edge and ticks[i] == start)}
+
+
+def assert_answers(
+    definition: sw.Sliding, found: list[dict[str, Any]], expected: list[dict[str, Any]], queries: list[Any]
+) -> None:
+    """Equal answers to each query; shows the first that differs."""
+    assert len(found) == len(expected) == len(queries)
+    for one, other, query in zip(found, expected, queries, strict=True):
+        for name, aggregate in definition.columns.items():
+            value = lanes.plain(one[name])
+            assert lanes.alike(value, other[name]), (
+                f"at {query}: {name} = {aggregate!r} is {value!r} and should be {other[name]!r}"
+            )
