@@ -107,6 +107,11 @@ class WindowSpec:
         scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
         return scaled
 
+    def empty_answers(self) -> list[Any]:
+        """The answers of a window without rows, one for each member."""
+        members = self.members
+        return [None if member.least else member.operator.lower(member.operator.identity) for member in members]
+
     def check(self, answers: list[Any]) -> None:
         """Refuse answers, one for each member, that do not fit their declared types."""
         for member, answer in zip(self.members, answers, strict=True):

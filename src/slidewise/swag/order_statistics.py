@@ -126,7 +126,9 @@ class OrderStatistics(Swag):
 
     def _quantile_without(self, k: int, newer: Sequence[Value], q: float, interpolation: str) -> Answer:
         """A quantile without the k oldest rows, and with others."""
-        young = [value if value is None else ordered_value(self.operator.name, self._computed, value) for value in newer]
+        young = [
+            value if value is None else ordered_value(self.operator.name, self._computed, value) for value in newer
+        ]
         stay = len(self._rows) - k
         if stay <= k or young:
             young += islice(reversed(self._rows), stay)

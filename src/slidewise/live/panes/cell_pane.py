@@ -36,7 +36,8 @@ class CellPane(SwagPane):
 
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(
-            spec, [indexed(member.algorithm)(over_states(member.operator)) for member in spec.members if member.algorithm]
+            spec,
+            [indexed(member.algorithm)(over_states(member.operator)) for member in spec.members if member.algorithm],
         )
         self.cells = PlaceQueue()  # those that are closed, which the SWAGs hold
         self.last: GrainCell | None = None

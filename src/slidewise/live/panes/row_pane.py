@@ -96,7 +96,7 @@ class RowPane(SwagPane):
             cut = spec.cut(place)
             if rows.oldest() < cut:
                 k = rows.count_before(cut)
-        answers = []
+        answers: list[Any] = []
         for swag, member in zip(pane.swags, spec.members, strict=True):
             if n - k < member.least:
                 answers.append(None)
@@ -197,7 +197,7 @@ class OpenRowPane(RowPane):
         super().__init__(spec)
         self.waiting: list[Row] = []
         self.joined: list[State] | None = None
-        self.before = self.waiting, self.joined
+        self.before: tuple[list[Row], list[State] | None] = self.waiting, self.joined
         self.waited = 0
 
     def push(self, place: Place, arguments: Arguments | None) -> list[Any]:
@@ -248,8 +248,8 @@ class OpenRowPane(RowPane):
             waiting = []
         k = rows.count_before(cut) if rows and rows.oldest() < cut else 0
         n = len(rows) - k + len(waiting)
-        states: list[State] = pane._waiting_states() if waiting else []
-        answers = []
+        states: list[State] = pane.waiting_states() if waiting else []
+        answers: list[Any] = []
         for i, (swag, member) in enumerate(zip(pane.swags, spec.members, strict=True)):
             if n < member.least:
                 answers.append(None)
@@ -261,7 +261,7 @@ class OpenRowPane(RowPane):
                 answers.append(swag._query_without(k, [states[i]]))
         return answers
 
-    def _waiting_states(self) -> list[State]:
+    def waiting_states(self) -> list[State]:
         """Each member's partial of the rows that wait, made of them where it is not kept."""
         if self.joined is None:
             states: list[State] | None = None

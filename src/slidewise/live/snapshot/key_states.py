@@ -7,6 +7,7 @@ checked before anything runs over it. States of operators go through `encode` an
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,9 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
     pane.rows = PlaceQueue(rows[:first])
     if isinstance(pane, OpenRowPane):
         pane.waiting, pane.joined = rows[first:], None
+        if waiting:
+            with suppress(Exception):  # an operator that refuses: it is made when it is read
+                pane.waiting_states()
     _read_swags(source, pane, len(pane.rows), "rows")
 
 

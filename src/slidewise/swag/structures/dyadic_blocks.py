@@ -1,10 +1,11 @@
 """Products of dyadic blocks: what lies between two positions of a queue, in O(log n) calls of combine.
 
 A block of level j is 2^j rows from a multiple of 2^j on. An insert makes one product at most, of two that are there
-already. An odd position p makes the block of level 1 that ends behind it. An even one, p = 2^(j-1) * odd, makes a block
-of level j >= 2, the one that ends 2^(j-1) positions before it: products of long blocks come late, by half their length,
-so that no two fall due at once. Each product lies beside the row whose insert made it, so it is found by its number, and
-leaves with the rows around it. What was made by an insert that is taken back is made again before it is asked for.
+already. An odd position p makes the block of level 1 that ends behind it. An even one, an odd multiple of 2^(j-1),
+makes a block of level j, the one that ends 2^(j-1) positions before it: products of long blocks come late, by half
+their length, so that no two fall due at once. Each product lies beside the row whose insert made it, so it is found by
+its number, and leaves with the rows around it. What was made by an insert that is taken back is made again before it is
+asked for.
 """
 
 from __future__ import annotations
@@ -177,7 +178,9 @@ class BlockChunks(Chunks):
             low = p & -p
             first, size = (p - 1, 2) if p & 1 else (p - 3 * low, 2 * low)
             stop_of_block = first + size
-            if first < start or (first < self._origin and not self._plain[0] <= first < stop_of_block <= self._plain[1]):
+            if first < start or (
+                first < self._origin and not self._plain[0] <= first < stop_of_block <= self._plain[1]
+            ):
                 continue
             expected = states[first - start]
             for state in states[first - start + 1 : first - start + size]:
