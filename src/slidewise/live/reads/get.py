@@ -62,31 +62,25 @@ def answers_as_of(live: Live, key: Key, time: Time | None) -> list[Any]:
     elif time is not None and time < key_state.now:
         raise TimeOrderError(_passed(live, key, time, key_state.now))
     values: list[Any] = []
-    for at, spec in enumerate(live.specs):
-        try:
+    at = 0
+    try:
+        for at, spec in enumerate(live.specs):
             if isinstance(live, Revising):
                 answers = key_state.answers_at(spec, at, time)
+            elif not spec.numbered:
+                answers = key_state.panes[at].answers_at(time)
+            elif not spec.is_open:
+                answers = key_state.panes[at].answers_at(key_state.count - 1)
+            elif time is None or time != key_state.now:
+                answers = key_state.panes[at].answers_at(key_state.count)
             else:
-                answers = _pane_answers(live, key_state, at, time)
+                answers = first_answers(live, key_state, at)
             if spec.declared:
                 spec.check(answers)
-        except Exception as error:
-            raise_operator_error(spec, error, "this was a read, and nothing has changed")
-        values += answers
+            values += answers
+    except Exception as error:
+        raise_operator_error(live.specs[at], error, "this was a read, and nothing has changed")
     return values
-
-
-def _pane_answers(live: Live, key_state: KeyState, at: int, time: Time | None) -> list[Any]:
-    """The answers of the pane at this index as of a time, not before the key's newest."""
-    spec, pane = live.specs[at], key_state.panes[at]
-    if not spec.numbered:
-        assert time is not None
-        return pane.answers_at(time)
-    if not spec.is_open:
-        return pane.answers_at(key_state.count - 1)
-    if time is None or time != key_state.now:
-        return pane.answers_at(key_state.count)
-    return first_answers(live, key_state, at)
 
 
 def first_answers(live: Live, key_state: KeyState, at: int) -> list[Any]:
