@@ -23,6 +23,8 @@ from support import Counter, Sabotage, concat, matrix
 
 import slidewise as sw
 from slidewise.live.batch import push_many as batches
+from slidewise.live.reads import get_many as many
+from slidewise.live.revising import Revising
 
 NAN = float("nan")
 NOON = datetime(2024, 3, 1, 12)
@@ -44,9 +46,36 @@ def check(
     assert live.snapshot() == before, "a read has changed something"
     queries = [(lanes.key_of(definition, key), newest if at is None else at) for key, at in reads]
     assert_answers(definition, found, judge(definition, table, queries), queries)
-    if live.late != "revise":
-        for answers, (key, at) in zip(found, reads, strict=True):
-            assert list(answers) == list(definition.columns), (key, at)
+    for answers in found:
+        assert list(answers) == list(definition.columns)
+    check_many(live, definition, table, newest, [read for read in reads if read[1] is not None or not definition.on])
+    check_many(live, definition, table, newest, [read for read in reads if read[1] is None])
+    assert live.snapshot() == before, "a read of many has changed something"
+
+
+def check_many(live: Any, definition: sw.Sliding, events: pa.Table, newest: Any, reads: list[Any]) -> None:
+    """The same for one table of the reads, through the kernels and one by one."""
+    columns: dict[str, Any] = {
+        "j": pa.array([key["j"] for key, _ in reads], pa.float64()),
+        "k": pa.array([key["k"] for key, _ in reads], pa.string()),
+    }
+    if reads and reads[0][1] is not None:
+        columns["t"] = pa.array([at for _, at in reads])
+    queries = [(lanes.key_of(definition, key), newest if at is None else at) for key, at in reads]
+    expected = judge(definition, events, queries)
+    for kernels in (True, False):
+        with patch.object(many, "_by_kernels", lambda *a, k=kernels: k and held(*a)):
+            answered = live.get_many(pa.table(columns))
+        assert answered.column_names == [*columns, *definition.columns]
+        assert answered.select(list(columns)).equals(pa.table(columns)) or any(key["j"] != key["j"] for key, _ in reads)
+        assert_answers(definition, answered.select(list(definition.columns)).to_pylist(), expected, queries)
+
+
+def held(requests: Any, at: int) -> bool:
+    """Whether there is anything that kernels can go over."""
+    if isinstance(requests.live, Revising) or requests.slot_times is None:
+        return False
+    return any(key_state is not None and key_state.panes[at].held() for key_state in requests.key_states)
 
 
 def in_order(definition: sw.Sliding, events: list[dict[str, Any]]) -> list[dict[str, Any]]:

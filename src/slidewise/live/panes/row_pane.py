@@ -205,6 +205,10 @@ class RowPane(SwagPane):
         """The rows that later windows may hold, oldest first."""
         return list(self.rows) if self.frozen is None else rows_of(self.frozen)
 
+    def newest_row(self) -> Row:
+        """The newest row, of which there must be one."""
+        return self.rows[-1] if self.frozen is None else rows_of([array[-1:] for array in self.frozen])[0]
+
     def held(self) -> int:
         """How many rows there are."""
         return len(self.rows) if self.frozen is None else len(self.frozen[0])
@@ -323,6 +327,9 @@ class OpenRowPane(RowPane):
 
     def all_rows(self) -> list[Row]:
         return super().all_rows() + (self.waiting if self.frozen is None else [])
+
+    def newest_row(self) -> Row:
+        return self.waiting[-1] if self.waiting else super().newest_row()
 
     def held(self) -> int:
         return super().held() + (len(self.waiting) if self.frozen is None else 0)
