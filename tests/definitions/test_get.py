@@ -378,6 +378,31 @@ def test_an_operator_that_raises_leaves_everything_as_it_was() -> None:
         assert live.get({"k": 1}, at=75) == expected
 
 
+def test_a_batch_that_is_refused_leaves_what_reads_go_by() -> None:
+    """Rows have come and left again by the time that the batch fails, many of them."""
+    for over in ({"last": 300}, {"last": 300, "closed": "left"}, {"last": 300, "grain": 1}):
+        counter = Counter(sw.count)
+        live = sw.Sliding(by=[], on="t", a=counter.operator("x").over(**over)).live()
+        for t in range(700):
+            live.push({"t": t, "x": 1})
+        expected = [live.get(at=700 + 13 * i) for i in range(25)]
+        for size in (10, 290, 900):
+            counter.fail_after = None
+            probe = counter.calls
+            batch = [{"t": 700 + i, "x": 1} for i in range(2 * size)]
+            counter.fail_after = probe + 4 * size
+            with pytest.raises(sw.OperatorFailedError):
+                push_batch(live, batch, False, TIMES)
+            counter.fail_after = None
+            assert [live.get(at=700 + 13 * i) for i in range(25)] == expected
+            for pane in live.key_states[()].panes:
+                held = pane.rows if "grain" not in over else pane.cells
+                pane.places._check([item[0] for item in held])
+
+
+TIMES = pa.schema([("t", pa.int64()), ("x", pa.int64())])
+
+
 def bound(n: int) -> float:
     return 3 * math.log2(n) + 6
 

@@ -13,7 +13,7 @@ from slidewise.live.types import Arguments, Place
 from slidewise.operators.operator import Operator
 from slidewise.swag.structures.queues import PlaceIndex
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=tuple[Any, ...])
 
 
 class SwagPane(ABC):
@@ -79,7 +79,10 @@ class SwagPane(ABC):
         for _ in range(self.added):
             items.pop()
         if places is not None:
-            places.drop_last(self.added)
+            if len(places) - self.added >= len(items):
+                places.drop_last(self.added)
+            else:  # places of rows that had left were dropped, and the rows are back
+                places.fill(item[0] for item in items)
         self.added = 0
         for swag in self.swags:
             swag._rollback()

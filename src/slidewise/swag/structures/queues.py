@@ -175,9 +175,15 @@ class PlaceIndex:
     BLOCK = 256
 
     def __init__(self, places: Iterable[Any] = ()) -> None:
+        self._blocks: list[list[Any]] = []
+        self.last: list[Any] = []
+        self.fill(places)
+
+    def fill(self, places: Iterable[Any]) -> None:
+        """Hold these places."""
         held = list(places)
         self._blocks = [held[i : i + self.BLOCK] for i in range(0, len(held), self.BLOCK)] or [[]]
-        self.last: list[Any] = self._blocks[-1]
+        self.last = self._blocks[-1]
 
     def append(self, place: Any, size: int) -> None:
         """Put a place behind the others, of which the last `size` are still there."""
