@@ -253,6 +253,13 @@ def test_blocks_fold_any_range(sizes: list[int]) -> None:
                     assert chunks.fold(concat.combine, start, stop, end) == text[start:stop]
 
 
+def test_places_of_rows_that_have_left_go_when_a_block_begins() -> None:
+    index = PlaceIndex()
+    for place in range(20 * PlaceIndex.BLOCK):
+        index.append(place, size=min(place, 100))
+    assert len(index) <= 100 + 2 * PlaceIndex.BLOCK
+
+
 class PlaceIndexMachine(RuleBasedStateMachine):
     """An index of places against a plain list."""
 

@@ -9,6 +9,8 @@ from slidewise.live.first_answers import Firsts, SpecAnswers
 from slidewise.live.panes.pane import new_panes
 from slidewise.live.types import Time
 
+_NONE: Firsts = []  # of a key without events; lists of answers are replaced, and never changed
+
 
 class KeyState:
     """The state of one key: its newest time, how many rows it has had, and a pane for each window.
@@ -23,7 +25,7 @@ class KeyState:
         self.now: Time | None = None
         self.count = 0
         self.panes = new_panes(specs)
-        self.firsts: Firsts | None = []
+        self.firsts: Firsts | None = _NONE
 
     def empty_windows(
         self, specs: list[WindowSpec], columns: set[str], rows_before: list[SpecAnswers]

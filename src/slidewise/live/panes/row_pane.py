@@ -20,6 +20,7 @@ from slidewise.operators.types import State
 from slidewise.swag.structures.queues import PlaceIndex
 
 BLOCK = PlaceIndex.BLOCK
+MANY = 64  # rows from which on their places are kept apart
 
 
 class RowPane(SwagPane):
@@ -30,7 +31,7 @@ class RowPane(SwagPane):
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(spec, swags_of(spec))
         self.rows: deque[Row] = deque()
-        self.places = None if spec.numbered else PlaceIndex()  # of the rows, where many may leave at once
+        self.places: PlaceIndex | None = None  # of the rows, once there are many that may leave at once
         self.frozen: list[Array] | None = None  # places, and one array for each argument
         self.twin: Self | None = None  # where it is frozen and was read: a pane of the same rows that is not
 
@@ -59,6 +60,8 @@ class RowPane(SwagPane):
                 if len(places.last) == BLOCK:
                     places.begin_block(len(rows) - 1)
                 places.last.append(place)
+            elif len(rows) == MANY:
+                self._index_places()
         if rows:
             cut = place - spec.whole if type(place) is int else spec.cut(place)
             if rows[0][0] < cut:
@@ -95,6 +98,13 @@ class RowPane(SwagPane):
             self.places.append(row[0], len(self.rows))
         self.rows.append(row)
         self.added += 1
+        if len(self.rows) == MANY and self.places is None:
+            self._index_places()
+
+    def _index_places(self) -> None:
+        """Keep an index of the rows' places, unless one row at most leaves for another."""
+        if not self.spec.numbered:
+            self.places = PlaceIndex(row[0] for row in self.rows)
 
     def _answers(self) -> list[Any]:
         n = len(self.rows)
@@ -120,7 +130,7 @@ class RowPane(SwagPane):
             return 0
         if self.places is not None:
             return self.places.count_before(cut, len(rows))
-        return next((k for k, row in enumerate(rows) if row[0] >= cut), len(rows))  # one row makes place for the next
+        return next((k for k, row in enumerate(rows) if row[0] >= cut), len(rows))  # they are few, or one has left
 
     def readable(self) -> Self:
         """This pane, or where it is frozen its twin, which has rows and SWAGs."""
@@ -167,8 +177,9 @@ class RowPane(SwagPane):
     def hold(self, rows: list[Row]) -> None:
         """Hold these rows, which the SWAGs have."""
         self.rows = deque(rows)
-        if self.places is not None:
-            self.places = PlaceIndex(row[0] for row in rows)
+        self.places = None
+        if len(rows) >= MANY:
+            self._index_places()
 
     def _take_over(self, twin: Self) -> None:
         """Hold what the twin holds."""

@@ -19,6 +19,7 @@ from slidewise.operators.values.equality import same
 from slidewise.swag.structures.queues import CHUNK, MASK, NEXT, PREV, Chunk, Chunks
 
 BITS = CHUNK.bit_length() - 1
+_SIZE = 2 * CHUNK + 2
 _SLACK = 64  # entries of chunks that have left, before the table is cut
 
 
@@ -43,6 +44,23 @@ class BlockChunks(Chunks):
         self._tails: dict[int, State] = {}  # products that reads have made, and up to which ends
         self._tails_end = (0, 0)
 
+    def after(self, last: Chunk | None) -> Chunk:
+        if self.spare is not None and len(self.spare) < _SIZE:  # from before there were products
+            self.spare = None
+        return super().after(last)
+
+    def adopt(self, first: Chunk, start: int, stop: int) -> None:
+        """Enter a chain of chunks that has the positions from `start` up to `stop`, which do without products."""
+        self._first = self._left = start >> BITS
+        self._table = [first]
+        for _ in range(((stop - 1) >> BITS) - self._first):
+            self._table.append(self._table[-1][NEXT])  # type: ignore[index]
+        for chunk in self._table:
+            assert chunk is not None
+            if len(chunk) < _SIZE:
+                chunk[CHUNK:CHUNK] = [None] * CHUNK
+        self.origin = self._unmade = stop
+
     def append(self, last: Chunk | None, position: int) -> Chunk:
         """A chunk behind the last, whose first position is this one."""
         chunk = self.after(last)
@@ -56,9 +74,8 @@ class BlockChunks(Chunks):
         Only rows from position `last` on, and those of the range `plain`, hold their own states. Where the operator
         raises, the rows do without products. Combine calls: at most one for each row that holds its own state.
         """
-        self._table = [first]
-        for _ in range((rows - 1) >> BITS):
-            self._table.append(self._table[-1][NEXT])  # type: ignore[index]
+        self.adopt(first, 0, rows)
+        self._unmade = 0
         self.origin, self._plain = last, plain
         low, high = plain
         chunk = first
