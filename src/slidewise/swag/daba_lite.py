@@ -175,6 +175,31 @@ class DabaLite(Swag):
         front = self._cF[self.F & MASK]
         return front if self.B == self.E else self._combine(front, self.aggB)
 
+    def _partial_without(self, k: int) -> State:
+        """Combine calls: at most 2, where the oldest row that stays has an aggregate; where it is plain, as many more
+        as plain rows follow it."""
+        F, L, R, A, B, E = self.F, self.L, self.R, self.A, self.B, self.E
+        p = F + k
+        if p >= B:
+            return self._plain(p, E)
+        if p < L or p >= A:
+            agg = self._slot(p)
+        elif p < R:
+            agg = self._combine(self._slot(p), self.aggRA)
+        else:
+            agg = self._plain(p, A)
+            if A != B:
+                agg = self._combine(agg, self._slot(A))
+        return agg if B == E else self._combine(agg, self.aggB)
+
+    def _slot(self, p: int) -> State:
+        """What lies in the slot of a position."""
+        return step(self._cF, self.F, p)[p & MASK]
+
+    def _plain(self, start: int, stop: int) -> State:
+        """The product of plain rows, of at least one."""
+        return self._fold(walk(step(self._cF, self.F, start), start, stop))
+
     def __len__(self) -> int:
         return self.E - self.F
 

@@ -335,6 +335,13 @@ class BeatLive(Live):
         self._answer_up_to(self.beats.at_or_before(self.newest))
         return self.deliver()
 
+    def get(self, key: EventRow | None = None, at: Any = None) -> Row:
+        """Refused: a definition with `every=` answers at its beats only."""
+        raise SlidewiseError(
+            f"get reads windows as of any time, and with every={self.definition.every} there are answers at beats "
+            "only; advance(to=...) gives the beats up to a moment, and a definition without every= can be read"
+        )
+
     def push_many(self, table: Any) -> Any:
         """Take in a table of events at the speed of kernels: the beats of pushing its rows one after the other.
 

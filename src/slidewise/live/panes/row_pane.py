@@ -2,30 +2,33 @@
 
 A row is a tuple of its place and its arguments. The rows are kept beside the SWAGs because they say when to evict, and
 because batches run through kernels, which begin with rows. After a batch a pane is frozen: it holds its rows as arrays
-only, and builds its SWAGs when the next single event comes.
+only, and builds its SWAGs when the next single event comes. A read builds them in a second pane beside it, its `twin`,
+which the next event takes over: a read changes nothing, and what is stored of a frozen pane is its rows.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Any
+from typing import Any, Self
 
 from slidewise.arrays import Array
 from slidewise.engine.running_pane import Row
 from slidewise.engine.window_spec import WindowSpec, swags_of
 from slidewise.live.panes.swag_pane import SwagPane
 from slidewise.live.types import Arguments, Place
+from slidewise.operators.types import State
+from slidewise.swag.structures.queues import PlaceQueue
 
 
 class RowPane(SwagPane):
     """A window that is closed on the right: a row is in its own answer."""
 
-    __slots__ = ("frozen", "rows")
+    __slots__ = ("frozen", "rows", "twin")
 
     def __init__(self, spec: WindowSpec) -> None:
-        super().__init__(spec, swags_of(spec.members))
-        self.rows: deque[Row] = deque()
+        super().__init__(spec, swags_of(spec))
+        self.rows = PlaceQueue()
         self.frozen: list[Array] | None = None  # places, and one array for each argument
+        self.twin: Self | None = None  # where it is frozen and was read: a pane of the same rows that is not
 
     def push(self, place: Place, arguments: Arguments | None) -> list[Any]:
         """See `SwagPane.push`: `begin` and `take`, written out for speed."""
@@ -49,7 +52,7 @@ class RowPane(SwagPane):
             self.added = 1
         if rows:
             cut = place - spec.whole if type(place) is int else spec.cut(place)
-            if rows[0][0] < cut:
+            if rows.oldest() < cut:
                 self._evict(cut)
             if len(rows) >= spec.enough:
                 return [swag.query() for swag in swags]
@@ -75,7 +78,7 @@ class RowPane(SwagPane):
             rows.append((place, *arguments))
             self.added += 1
         cut = place - spec.whole if type(place) is int else spec.cut(place)
-        if rows and rows[0][0] < cut:
+        if rows and rows.oldest() < cut:
             self._evict(cut)
 
     def _answers(self) -> list[Any]:
@@ -83,16 +86,43 @@ class RowPane(SwagPane):
         members = self.spec.members
         return [swag.query() if n >= member.least else None for swag, member in zip(self.swags, members, strict=True)]
 
+    def answers_at(self, place: Place) -> list[Any]:
+        """See `Pane.answers_at`. Combine calls: O(log n), see `swag.indexed`, and n more for the first read after a
+        batch; where windows are of rows, at most 3."""
+        pane = self.readable()
+        rows, spec = pane.rows, pane.spec
+        n, k = len(rows), 0
+        if n:
+            cut = spec.cut(place)
+            if rows.oldest() < cut:
+                k = rows.count_before(cut)
+        answers: list[Any] = []
+        for swag, member in zip(pane.swags, spec.members, strict=True):
+            if n - k < member.least:
+                answers.append(None)
+            else:
+                answers.append(swag._query_without(k) if k else swag.query())
+        return answers
+
+    def readable(self) -> Self:
+        """This pane, or where it is frozen its twin, which has rows and SWAGs."""
+        if self.frozen is None:
+            return self
+        if self.twin is None:
+            twin = type(self)(self.spec)
+            twin.frozen = self.frozen
+            twin.thaw()
+            self.twin = twin
+        return self.twin
+
     def _evict(self, cut: Place) -> None:
         """Evict the rows before this place."""
-        rows = self.rows
-        k = 0
-        gone = self.gone
-        if gone is None:
-            gone = self.gone = []
-        while rows and rows[0][0] < cut:
-            gone.append(rows.popleft())
-            k += 1
+        left = self.rows.pop_before(cut)
+        k = len(left)
+        if self.gone is None:
+            self.gone = left
+        else:
+            self.gone += left
         for swag in self.swags:
             if k == 1:
                 swag.evict()
@@ -106,10 +136,18 @@ class RowPane(SwagPane):
 
     def thaw(self) -> None:
         """Make rows of the arrays, and SWAGs of them; where an operator raises, the pane stays frozen."""
-        rows = self.all_rows()
-        self._build(rows)
-        self.rows = deque(rows)
+        if self.twin is not None:
+            self._take_over(self.twin)
+        else:
+            rows = self.all_rows()
+            self._build(rows)
+            self.rows = PlaceQueue(rows)
         self.frozen = None
+
+    def _take_over(self, twin: Self) -> None:
+        """Hold what the twin holds."""
+        self.rows, self.swags = twin.rows, twin.swags
+        self.twin = None
 
     def _build(self, rows: list[Row]) -> None:
         """Build the SWAGs anew from these rows, all of them or none."""
@@ -131,10 +169,11 @@ class RowPane(SwagPane):
     def freeze(self, frozen: list[Array]) -> None:
         """Hold these arrays instead of rows and SWAGs."""
         if self.frozen is None:
-            self.rows.clear()
+            self.rows = PlaceQueue()
             self.gone = None
             self._clear()
         self.frozen = frozen
+        self.twin = None
 
     def all_rows(self) -> list[Row]:
         """The rows that later windows may hold, oldest first."""
@@ -146,14 +185,19 @@ class RowPane(SwagPane):
 
 
 class OpenRowPane(RowPane):
-    """A window that is open on the right: rows of the newest place wait until a later one comes."""
+    """A window that is open on the right: rows of the newest place wait until a later one comes.
 
-    __slots__ = ("before", "waited", "waiting")
+    `joined` is for each member the partial of the rows that wait, None where it is yet to be made: a read at a later
+    place has it behind the others.
+    """
+
+    __slots__ = ("before", "joined", "waited", "waiting")
 
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(spec)
         self.waiting: list[Row] = []
-        self.before = self.waiting
+        self.joined: list[State] | None = None
+        self.before: tuple[list[Row], list[State] | None] = self.waiting, self.joined
         self.waited = 0
 
     def push(self, place: Place, arguments: Arguments | None) -> list[Any]:
@@ -162,7 +206,7 @@ class OpenRowPane(RowPane):
 
     def begin(self) -> None:
         super().begin()
-        self.before = self.waiting
+        self.before = self.waiting, self.joined
         self.waited = len(self.waiting)
 
     def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
@@ -175,33 +219,84 @@ class OpenRowPane(RowPane):
                 rows.append(row)
                 self.added += 1
         cut = spec.cut(place)
-        if rows and rows[0][0] < cut:
+        if rows and rows.oldest() < cut:
             self._evict(cut)
         answers = self._answers()
         if arguments is not None:
-            for member in spec.members:
-                member.operator.lift(*arguments)
+            states = [member.operator.lift(*arguments) for member in spec.members]
+            if not self.waiting:
+                self.joined = states
+            elif self.joined is not None:
+                self.joined = self._combined(self.joined, states)
             self.waiting.append((place, *arguments))
         return answers
 
+    def _combined(self, older: list[State], newer: list[State]) -> list[State]:
+        """The partials of rows that wait and of those behind them; exact quantiles go by the rows, and have none."""
+        members = self.spec.members
+        return [
+            b if member.operator.traits.quantile is not None else member.operator.combine(a, b)
+            for member, a, b in zip(members, older, newer, strict=True)
+        ]
+
+    def answers_at(self, place: Place) -> list[Any]:
+        """See `Pane.answers_at`: the rows that wait are in from the place behind theirs on."""
+        pane = self.readable()
+        rows, spec, waiting = pane.rows, pane.spec, pane.waiting
+        cut = spec.cut(place)
+        if waiting and not cut <= waiting[0][0] < place:
+            waiting = []
+        k = rows.count_before(cut) if rows and rows.oldest() < cut else 0
+        n = len(rows) - k + len(waiting)
+        states: list[State] = pane.waiting_states() if waiting else []
+        answers: list[Any] = []
+        for i, (swag, member) in enumerate(zip(pane.swags, spec.members, strict=True)):
+            if n < member.least:
+                answers.append(None)
+            elif not waiting:
+                answers.append(swag._query_without(k))
+            elif member.operator.traits.quantile is not None:
+                answers.append(swag._query_without(k, [row[1] for row in waiting]))
+            else:
+                answers.append(swag._query_without(k, [states[i]]))
+        return answers
+
+    def waiting_states(self) -> list[State]:
+        """Each member's partial of the rows that wait, made of them where it is not kept."""
+        if self.joined is None:
+            states: list[State] | None = None
+            for row in self.waiting:
+                lifted = [member.operator.lift(*row[1:]) for member in self.spec.members]
+                states = lifted if states is None else self._combined(states, lifted)
+            self.joined = states
+        assert self.joined is not None
+        return self.joined
+
     def undo(self) -> None:
         if self.frozen is None:
-            self.waiting = self.before
+            self.waiting, self.joined = self.before
             del self.waiting[self.waited :]
         super().undo()
 
     def thaw(self) -> None:
         """Make rows of the arrays; those of the newest place go on waiting."""
-        rows = super().all_rows()
-        newest = rows[-1][0] if rows else None
-        first = next((i for i, row in enumerate(rows) if row[0] == newest), len(rows))
-        self._build(rows[:first])
-        self.rows, self.waiting = deque(rows[:first]), rows[first:]
+        if self.twin is not None:
+            self._take_over(self.twin)
+        else:
+            rows = super().all_rows()
+            newest = rows[-1][0] if rows else None
+            first = next((i for i, row in enumerate(rows) if row[0] == newest), len(rows))
+            self._build(rows[:first])
+            self.rows, self.waiting, self.joined = PlaceQueue(rows[:first]), rows[first:], None
         self.frozen = None
+
+    def _take_over(self, twin: Self) -> None:
+        self.waiting, self.joined = twin.waiting, twin.joined
+        super()._take_over(twin)
 
     def freeze(self, frozen: list[Array]) -> None:
         super().freeze(frozen)
-        self.waiting = []
+        self.waiting, self.joined = [], None
 
     def all_rows(self) -> list[Row]:
         return super().all_rows() + (self.waiting if self.frozen is None else [])

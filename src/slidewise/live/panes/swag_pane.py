@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from slidewise.engine.running_pane import for_each
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.types import Arguments, Place
 from slidewise.operators.operator import Operator
-
-Item = TypeVar("Item")
+from slidewise.swag.structures.queues import PlaceQueue
 
 
 class SwagPane(ABC):
@@ -58,6 +56,10 @@ class SwagPane(ABC):
             swag._commit()
 
     @abstractmethod
+    def answers_at(self, place: Place) -> list[Any]:
+        """The answers at a place, not before the newest, where no row comes; nothing changes."""
+
+    @abstractmethod
     def _add(self, place: Place, arguments: Arguments | None) -> None:
         """Take in a row of a window that is closed on the right, and evict what is too old for it."""
 
@@ -65,15 +67,15 @@ class SwagPane(ABC):
     def _answers(self) -> list[Any]:
         """The answer of each member over the rows that the window holds."""
 
-    def _roll_back(self, items: deque[Item]) -> None:
+    def _roll_back(self, items: PlaceQueue) -> None:
         """Put items and SWAGs back to what they were at `begin`; no function of an operator is called, since it may be
         what failed."""
         if self.gone:
-            items.extendleft(reversed(self.gone))
+            items.put_back(self.gone)
             self.gone = None
-        for _ in range(self.added):
-            items.pop()
-        self.added = 0
+        if self.added:
+            items.drop_last(self.added)
+            self.added = 0
         for swag in self.swags:
             swag._rollback()
 

@@ -1,0 +1,86 @@
+"""DABA Lite with products of dyadic blocks beside its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slidewise.operators.types import State, Value
+from slidewise.swag.daba_lite import DabaLite
+from slidewise.swag.structures.dyadic_blocks import BlockChunks
+from slidewise.swag.structures.queues import CHUNK, MASK, Chunk, walk
+
+
+class IndexedDabaLite(DabaLite):
+    """DABA Lite that also answers without its k oldest rows, whatever k is.
+
+    Combine calls: insert at most 4, average 3; evict at most 2, average 1; query at most 1; without the oldest rows at
+    most 3 log2 n + 3, and at most 2 where the first row that stays has an aggregate. Space: 2n + 2 partials.
+
+    DABA Lite's slots answer for all rows but the plain ones, [R, A) and [B, E); the blocks cover those.
+
+    >>> import slidewise as sw
+    >>> w = IndexedDabaLite(sw.max)
+    >>> for e in [4, 5, 3, 4, 0, 2, 1]:
+    ...     w.insert(e)
+    >>> [w._query_without(k) for k in range(8)]
+    [5, 5, 4, 4, 2, 2, 1, None]
+    """
+
+    __slots__ = ()
+
+    _chunks: BlockChunks
+
+    def insert(self, e: Value, *more: Value) -> None:
+        v = self._lift_row(e, more) if more or e is None else self._lift(e)
+        E = self.E
+        at = E & MASK
+        cE: Chunk = self._cE if at else self._next_chunk()
+        cE[at] = v
+        if E & 1:  # the slot before is that of the youngest row, which is its own state in every part
+            cE[at + CHUNK] = self._combine(cE[at - 1], v)
+        else:
+            self._chunks.make(self._combine, cE, E, self.F)
+        self._fixup(self.F, self._cF, E + 1, cE, v if self.B == E else self._combine(self.aggB, v), self._log)
+        self.E = E + 1
+        self._cE = cE
+
+    def _next_chunk(self) -> Chunk:
+        """The chunk that E is to lie in, behind the last."""
+        if self._log is None:
+            self._chunks.forget(self.F)
+        return self._chunks.append(self._cE, self.E)
+
+    def clear(self) -> None:
+        super().clear()
+        self._chunks = BlockChunks()
+
+    def _slot(self, p: int) -> State:
+        return self._chunks.slot(p)
+
+    def _plain(self, start: int, stop: int) -> State:
+        return self._chunks.fold(self._combine, start, stop, self.E)
+
+    def _release_left(self) -> None:
+        super()._release_left()
+        if self._before is not None and self._before[0] is not self._cF:
+            self._chunks.forget(self.F)
+
+    def _rollback(self) -> None:
+        super()._rollback()
+        self._chunks.take_back(self.E)
+
+    def _load(self, numbers: list[int], states: list[State]) -> None:
+        super()._load(numbers, states)
+        if self.E:
+            self._chunks.fill(self._cF, self.E, self._combine, (self.R, self.A), self.B)
+
+    def stored(self) -> int:
+        return 2 * len(self) + 2
+
+    def _check(self, rows: Sequence[Value] | None = None) -> None:
+        super()._check(rows)
+        if self:
+            states = None if rows is None else self._lifted(rows)
+            self._chunks._check(self.operator, self.F, self.E, states)
+            slots = [self._slot(p) for p in range(self.F, self.E)]
+            self._require(list(map(id, slots)) == list(map(id, walk(self._cF, self.F, self.E))), "slots are found")
