@@ -527,8 +527,7 @@ def direct_beats(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]
             }
             if any(held.values()):
                 found = {
-                    name: plain(fold(definition.columns[name], [rows[i] for i in some]))
-                    for name, some in held.items()
+                    name: plain(fold(definition.columns[name], [rows[i] for i in some])) for name, some in held.items()
                 }
                 answers.append({"the key": key, "the beat": number(beat), **found})
     return answers

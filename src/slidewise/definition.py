@@ -264,8 +264,10 @@ def order_matters(aggregate: Aggregate) -> bool:
     return window is not None and (window.kind.numbered or not aggregate.operator.commutative)
 
 
-def check_names(definition: Definition, names: list[Any], what: str, index: Iterable[Any] = ()) -> None:
-    """Check that every column that is read exists, and none that is added; `index` are the names of pandas' index."""
+def check_names(
+    definition: Definition, names: list[Any], what: str, index: Iterable[Any] = (), *, added: bool = True
+) -> None:
+    """Check that every column that is read exists, and none that is `added`; `index` are the names of pandas' index."""
     for name in definition.needs:
         if name not in names:
             has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
@@ -274,7 +276,7 @@ def check_names(definition: Definition, names: list[Any], what: str, index: Iter
             raise InputError(f"column {name!r} not found; the {what} has {has or 'no columns'}{hint}")
         if names.count(name) > 1:
             raise InputError(f"the {what} has {names.count(name)} columns named {name!r}; rename all but one")
-    for name in definition.columns:
+    for name in definition.columns if added else ():
         if name in names:
             raise InputError(
                 f"the {what} has a column {name!r} already; name the aggregate otherwise, or drop the column"

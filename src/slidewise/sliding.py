@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Sliding(Definition):
     """A definition of sliding windows that runs: keys, a time column, and named aggregates, answered at every event.
 
-    Run it: `definition(table)` on pyarrow, pandas and polars tables, `definition.live()` one event at a time.
+    Run it: `definition(table)` on pyarrow, pandas and polars tables, `definition.live()` one event at a time,
+    `definition.as_of(labels, events)` at other times than the events' own.
     Look at it: `explain()`, `repr`, `==`, `hash`, `fingerprint()`.
     Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot.
 
@@ -62,6 +63,43 @@ class Sliding(Definition):
         from slidewise.tables.evaluate import over_table
 
         return over_table(self, table)
+
+    def as_of(
+        self,
+        labels: Table | DataFrame,
+        events: Table | DataFrame,
+        *,
+        on: str | None = None,
+        by: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Any:
+        """The labels with a column per aggregate: its answer over the events of the label's key up to the label's time.
+
+        The answer is that of a row of this key at this time which itself does not count, so events after a label never
+        count, and labels never see one another. `on` is the labels' time column, and `by` says which of their columns
+        are the keys, `{"card": "card_id"}`, where they have other names than in the events. Labels keep their columns,
+        their rows and, in a table, their order.
+
+        Spark DataFrames come back lazily and in no order, with `parallel=` as for a call. Two streams, each with its
+        watermark, give the labels once both watermarks have passed them; options are `shards=`, `forget_after=`,
+        `metrics=` and `late_to=`.
+
+        >>> import pyarrow as pa, slidewise as sw
+        >>> card = sw.Sliding(by="card", on="ts", spent=sw.sum("amount").over(10))
+        >>> events = pa.table({"card": [7, 7, 8], "ts": [1, 5, 6], "amount": [20, 30, 90]})
+        >>> labels = pa.table({"card_id": [7, 7, 9], "ts": [5, 11, 5], "fraud": [False, True, False]})
+        >>> card.as_of(labels, events, by={"card": "card_id"})["spent"].to_pylist()
+        [50, 30, None]
+        """
+        if _is_spark(labels) or _is_spark(events):
+            from slidewise.spark.transform import as_of_on_spark
+
+            return as_of_on_spark(self, labels, events, on, by, **options)
+        if options:
+            raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+        from slidewise.tables.as_of import as_of_tables
+
+        return as_of_tables(self, labels, events, on, by)
 
     def live(
         self,

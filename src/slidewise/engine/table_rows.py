@@ -104,7 +104,7 @@ class TableRows:
             for name, column in zip(names or ("",), [as_numbers(op, column) for column in arguments], strict=True)
         ]
         least = at_least(op, window)
-        plain = valid is None and window.usual_ends and (window.kind.numbered or self.times is None)
+        plain = valid is None and self._has_plain_rows(window)
         alike = self._quantiles(aggregate)
         if len(alike) > 1:
             if aggregate not in self._quantile_answers:
@@ -120,10 +120,20 @@ class TableRows:
                 answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
         else:
             starts, ends = self.bounds(window)
-            answers = over_bounds(op, inputs, valid, starts, ends, least, window.open_right)
-        back = self.order.to_input
-        answers = answers.moved(back)
-        return typed(op, arguments, self._types(names), answers)
+            answers = over_bounds(op, inputs, valid, starts, ends, least, self._may_be_empty(window))
+        return typed(op, arguments, self._types(names), answers.moved(self._to_input))
+
+    def _has_plain_rows(self, window: Window) -> bool:
+        """Whether each row's window is itself and a number of rows before it."""
+        return window.usual_ends and (window.kind.numbered or self.times is None)
+
+    def _may_be_empty(self, window: Window) -> bool:
+        """Whether a window may hold no rows, whatever their values."""
+        return window.open_right
+
+    def _to_input(self, answers: Array) -> Array:
+        """Answers over windows in the order of the rows that asked."""
+        return self.order.to_input(answers)
 
     def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
         """The exact quantiles over the same rows as this one, which are answered together with it."""

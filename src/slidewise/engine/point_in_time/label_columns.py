@@ -1,0 +1,64 @@
+"""Which columns of labels say the key and the time that a definition is asked at; checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from slidewise.definition import Definition
+from slidewise.errors import InputError, SlidewiseError, did_you_mean
+
+
+class LabelColumns(NamedTuple):
+    """The labels' key columns, in the order of the definition's own, and their time column; None where none is asked
+    for."""
+
+    by: tuple[str, ...]
+    on: str | None
+
+    @classmethod
+    def of(cls, definition: Definition, on: str | None, by: Mapping[str, str] | None, what: str) -> LabelColumns:
+        """The columns that `on=` and `by=` name, and for the rest those of the definition."""
+        if definition.every is not None:
+            raise SlidewiseError(
+                f"{what} is not for every={str(definition.every)!r}: such a definition answers on a beat, and not at "
+                "other times; leave out every= for answers at any moment"
+            )
+        if definition.on is None:
+            raise SlidewiseError(f"{what} goes by time, and the definition has no time column: give it on='ts', say")
+        if on is not None and (not isinstance(on, str) or not on):
+            raise SlidewiseError(f"on= is the name of the labels' time column, not {on!r}")
+        if by is not None and not isinstance(by, Mapping):
+            example = f"by={{{definition.by[0]!r}: {by!r}}}" if definition.by and isinstance(by, str) else "a dict"
+            raise SlidewiseError(f"by= says which column of the labels is which key, as {example}, not {by!r}")
+        for key, name in (by or {}).items():
+            if key not in definition.by:
+                keys = ", ".join(map(repr, definition.by)) or "no keys"
+                raise SlidewiseError(
+                    f"by= names the key {key!r}, but the definition has {keys}{did_you_mean(str(key), definition.by)}"
+                )
+            if not isinstance(name, str) or not name:
+                raise SlidewiseError(f"by= gives the key {key!r} the column {name!r}, which is no name")
+        return cls(tuple((by or {}).get(key, key) for key in definition.by), on or definition.on)
+
+    def check(self, definition: Definition, names: list[Any], what: str, index: Iterable[Any] = ()) -> None:
+        """Check that the labels have these columns, each once, and none that is named like an aggregate."""
+        options = dict(zip(self.by, (f"by={{{key!r}: ...}}" for key in definition.by), strict=True))
+        for name in (*self.by, self.on):
+            if name is None:
+                continue
+            if name not in names:
+                has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
+                hint = did_you_mean(name, [str(column) for column in names])
+                hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
+                raise InputError(
+                    f"column {name!r} not found; the {what} have {has or 'no columns'}{hint}; where it has another "
+                    f"name there, say so with {options.get(name, 'on=...')}"
+                )
+            if names.count(name) > 1:
+                raise InputError(f"the {what} have {names.count(name)} columns named {name!r}; rename all but one")
+        for name in definition.columns:
+            if name in names:
+                raise InputError(
+                    f"the {what} have a column {name!r} already; name the aggregate otherwise, or drop the column"
+                )

@@ -1,0 +1,92 @@
+"""Bounds of windows that end at other times than the events' own: [starts, ends) among events of the same key."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numba import uintp as u
+
+from slidewise.arrays import Array
+from slidewise.kernels.bounds.grain import lows as grain_lows
+from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.windows.extent import Extent
+
+_LEAST = np.iinfo(np.int64).min
+
+
+def query_bounds(
+    extent: Extent, places: Array, offsets: Array, queries: Array, query_offsets: Array
+) -> tuple[Array, Array]:
+    """The events that the windows at some places hold: [starts, ends) for each query.
+
+    Events and queries lie key by key, key k at offsets[k:k + 2] of each, and their places never fall within a key.
+    Neither starts nor ends ever fall.
+    """
+    index = np.int32 if len(places) < 2**31 - 1 else np.int64
+    starts, ends = np.empty(len(queries), index), np.empty(len(queries), index)
+    if len(queries):
+        low = lowest_places(extent, queries)
+        _bounds(places, offsets, queries, query_offsets, low, extent.open_right, starts, ends)
+    return starts, ends
+
+
+def lowest_places(extent: Extent, queries: Array) -> Array:
+    """The lowest place that is in the window at each place."""
+    whole = queries.dtype == np.int64
+    if extent.width is None:
+        return np.full(len(queries), _LEAST if whole else -np.inf, queries.dtype)
+    if extent.grain is not None:
+        return grain_lows(queries, extent.width, extent.grain, extent.edge)
+    if not whole:
+        low = queries - float(extent.width)
+        return low if extent.edge else np.minimum(np.nextafter(low, np.inf), queries)
+    width = Fraction(extent.width)
+    oldest = int(width) - (0 if extent.edge or width.denominator != 1 else 1)  # the greatest age that is in
+    if oldest >= 2**63:
+        return np.array([max(place - oldest, _LEAST) for place in queries.tolist()], np.int64)
+    return np.where(queries >= _LEAST + oldest, queries - np.int64(max(oldest, 0)), _LEAST)
+
+
+@jit
+def _first_from(places: Array, low: int, stop: int, place: float, past_equal: bool) -> int:
+    """The first position from `low` on whose place is not below this one, or with `past_equal` above it.
+
+    Steps double until they lead too far: next to nothing where a query comes after every few events, and by the
+    logarithm of their number where many lie between two queries.
+    """
+    step = 1
+    high = low
+    while high < stop and (places[u(high)] < place or (past_equal and places[u(high)] == place)):
+        low = high + 1
+        high += step
+        step *= 2
+    high = min(high, stop)
+    while low < high:
+        middle = (low + high) // 2
+        if places[u(middle)] < place or (past_equal and places[u(middle)] == place):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@cached_jit
+def _bounds(
+    places: Array,
+    offsets: Array,
+    queries: Array,
+    query_offsets: Array,
+    lows: Array,
+    left: bool,
+    starts: Array,
+    ends: Array,
+) -> None:
+    for k in range(len(query_offsets) - 1):
+        start = end = offsets[k]
+        stop = offsets[k + 1]
+        for i in range(query_offsets[k], query_offsets[k + 1]):
+            end = _first_from(places, end, stop, queries[u(i)], not left)
+            start = _first_from(places, start, end, lows[u(i)], False)
+            starts[u(i)] = start
+            ends[u(i)] = end

@@ -1,0 +1,30 @@
+"""A definition over a table of events, answered at the times of labels instead of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slidewise.columns.frames import frame_of
+from slidewise.definition import Definition, check_names
+from slidewise.engine.point_in_time.label_columns import LabelColumns
+from slidewise.engine.point_in_time.point_rows import PointRows
+from slidewise.errors import SlidewiseError
+
+
+def as_of_tables(definition: Definition, labels: Any, events: Any, on: str | None, by: Mapping[str, str] | None) -> Any:
+    """The labels with one more column per aggregate: its answer over the events of the label's key up to its time."""
+    names = LabelColumns.of(definition, on, by, "as_of")
+    asked, rows = frame_of(labels), frame_of(events)
+    names.check(definition, asked.names, "labels", asked.index)
+    check_names(definition, rows.names, "table of events", rows.index, added=False)
+    points = PointRows(definition, rows, asked, names)
+    _ = points.order  # what is wrong with keys or times is not an aggregate's fault
+    like = names.on if type(getattr(asked.column(str(names.on)), "dtype", None)).__name__ == "ArrowDtype" else None
+    answers = {}
+    for name, aggregate in definition.columns.items():
+        try:
+            answers[name] = (like, points.answer(aggregate))
+        except SlidewiseError as error:
+            raise type(error)(f"column {name!r}: {error}") from error
+    return asked.with_columns(answers)

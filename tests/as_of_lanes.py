@@ -1,0 +1,88 @@
+"""Every way to ask a definition at other times: a case's events are asked at labels made for them, in all lanes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from lanes import Case
+
+import slidewise as sw
+
+LABEL = "the label's number"
+
+
+def labels_for(case: Case, count: int = 30, seed: int = 4) -> pa.Table:
+    """Labels of the events' keys and of some without events, at times of events, between, before and after them.
+
+    Equal ones come twice; a column has the name of one of the events' with other values.
+    """
+    choose = random.Random(seed)
+    definition, table = case.definition, case.table
+    on = str(definition.on)
+    kind = table.schema.field(on).type
+    rows = table.select([*definition.by]).to_pylist() or [dict.fromkeys(definition.by)]
+    wide = kind if pa.types.is_floating(kind) else pa.int32() if kind == pa.date32() else pa.int64()
+    ticks = table.column(on).cast(wide).to_pylist()
+    low, high = (min(ticks), max(ticks)) if ticks else (0, 10)
+    chosen = []
+    for i in range(count):
+        key = dict(choose.choice(rows))
+        if definition.by and choose.random() < 0.15:
+            key[definition.by[-1]] = _unseen(table.schema.field(definition.by[-1]).type)
+        spread = (high - low) // 4 + 1
+        between = low - spread + choose.random() * (high - low + 2 * spread)
+        if not pa.types.is_floating(kind):
+            between = int(between)
+        tick = choose.choice(ticks) if ticks and choose.random() < 0.6 else between
+        chosen.append({**key, on: tick, LABEL: i})
+        if choose.random() < 0.2:
+            chosen.append({**chosen[-1]})
+    for i, row in enumerate(chosen):
+        row[LABEL] = i
+    times = pa.array([row[on] for row in chosen], pa.int32() if kind == pa.date32() else None).cast(kind)
+    columns = {name: pa.array([row[name] for row in chosen], table.schema.field(name).type) for name in definition.by}
+    columns |= {on: times, LABEL: pa.array([row[LABEL] for row in chosen], pa.int64())}
+    others = [name for name in table.column_names if name not in columns]
+    if others:
+        columns[others[0]] = pa.array([f"own {row[LABEL]}" for row in chosen])
+    return pa.table(columns)
+
+
+def _unseen(kind: pa.DataType) -> Any:
+    return "never seen" if pa.types.is_string(kind) else 123_456 if pa.types.is_integer(kind) else None
+
+
+def _pandas(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:
+    import pandas as pd
+
+    found = definition.as_of(labels.to_pandas(types_mapper=pd.ArrowDtype), events.to_pandas(types_mapper=pd.ArrowDtype))
+    assert list(found.columns) == [*labels.column_names, *definition.columns]
+    return pa.Table.from_pandas(found, preserve_index=False).to_pylist()
+
+
+def _polars(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:
+    import polars as pl
+
+    found = definition.as_of(pl.from_arrow(labels), pl.from_arrow(events))
+    assert found.columns == [*labels.column_names, *definition.columns]
+    return found.to_arrow().to_pylist()
+
+
+def _pyarrow(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:
+    found = definition.as_of(labels, events)
+    assert found.select(labels.column_names).equals(labels)
+    return found.to_pylist()
+
+
+Lane = Callable[[sw.Sliding, pa.Table, pa.Table], list[dict[str, Any]]]
+LANES: dict[str, Lane] = {"pyarrow": _pyarrow, "pandas": _pandas, "polars": _polars}
+
+
+def answers(lane: Lane, definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:
+    """A lane's answers, in the order of the labels."""
+    found = sorted(lane(definition, labels, events), key=lambda row: row[LABEL])
+    assert [row[LABEL] for row in found] == labels.column(LABEL).to_pylist()
+    return [{name: row[name] for name in definition.columns} for row in found]
