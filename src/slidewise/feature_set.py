@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from slidewise.columns.frames import frame_of
 from slidewise.definition import check_names
 from slidewise.definition_files import from_toml_text, tables_to_toml
-from slidewise.engine.label_columns import LabelColumns
+from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 from slidewise.import_paths import Imports
 from slidewise.operators.aggregate import Aggregate
@@ -276,7 +276,9 @@ def _check_member(name: object, definition: object) -> None:
             "beat; leave out every="
         )
     if definition.on is None:
-        raise SlidewiseError(f"{name!r} has no time column, and labels are answered as of their times; add on='ts', say")
+        raise SlidewiseError(
+            f"{name!r} has no time column, and labels are answered as of their times; add on='ts', say"
+        )
 
 
 def _names_of(table: Table | DataFrame) -> tuple[list[Any], list[Any]]:

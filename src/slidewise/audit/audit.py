@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
+from slidewise.errors import SlidewiseError
 from slidewise.folders import whole_file
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 
 BUCKETS = 120  # stretches of time in which differences are counted
 DIFFERS, MISSING, EXTRA = "differs", "missing", "extra"
+
+
+def check_settings(tolerance: float, limit: int) -> None:
+    """Refuse a tolerance that is no share, and a limit that is no number of rows."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise SlidewiseError(f"tolerance= is a share of a float's size, from 0 to less than 1, not {tolerance!r}")
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise SlidewiseError(f"limit= is how many differences of a column are listed, from 1 on, not {limit!r}")
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,8 @@ class ColumnAudit:
     missing: int
     extra: int
     largest: float | None  # the largest absolute difference; None where there is none, or values have no difference
-    first: Any  # the times of the first and the last answer that is not equal
-    last: Any
+    first: pa.Scalar | None  # the times of the first and the last answer that is not equal
+    last: pa.Scalar | None
     served_type: str
     type: str
     buckets: Array = field(repr=False)  # how many answers are not equal, in each stretch of time
@@ -68,7 +77,7 @@ class Timeline:
 class Audit:
     """Served answers against recomputed ones: true where all are equal.
 
-    Look at it: `equal`, `answers`, `unequal`, `absent`, `by_column`, `columns`, `differences`; `str` is for the terminal.
+    Look at it: `equal`, `answers`, `unequal`, `absent`, `by_column`, `columns`, `differences`; `str` is for terminals.
     Keep it: `report(path)` writes one HTML page that needs no other file.
     """
 
@@ -106,26 +115,27 @@ class Audit:
     def differences(self) -> Table:
         """The answers that are not equal: keys, time, `column`, `served`, `recomputed`, `difference`, `kind`, `row`.
 
-        A table of the log's kind. Values are text; `difference` is served minus recomputed, in seconds for times; `kind`
-        is "differs", "missing" or "extra", and `row` is the number of the row in the log, from 0 on. Of each column the
-        earliest ones are listed, up to the audit's `limit`. A key that has one of these names is called `key_...`.
+        A table of the log's kind. Values are text; `difference` is served minus recomputed, in seconds for times;
+        `kind` is "differs", "missing" or "extra", and `row` is the number of the row in the log, from 0 on. Of each
+        column the earliest ones are listed, up to the audit's `limit`. A key of one of these names is called `key_...`.
         """
         return self.as_served(self.listed)
 
     @property
     def columns(self) -> Table:
-        """For each column of the log, how many answers are equal, the largest difference, and the first and last time."""
+        """For each column of the log: how many answers are equal, the largest difference, the first and last time."""
         import pyarrow as pa
 
         columns = list(self.by_column.values())
         time = self.timeline.type
         numbers = ("rows", "equal", "differ", "missing", "extra")
-        arrays = {"column": pa.array([column.column for column in columns], pa.string())}
+        arrays: dict[str, pa.Array] = {"column": pa.array([column.column for column in columns], pa.string())}
         arrays |= {name: pa.array([getattr(column, name) for column in columns], pa.int64()) for name in numbers}
         arrays["share"] = pa.array([column.share for column in columns], pa.float64())
         arrays["largest"] = pa.array([column.largest for column in columns], pa.float64())
-        arrays["first"] = pa.array([column.first for column in columns], time)
-        arrays["last"] = pa.array([column.last for column in columns], time)
+        for name in ("first", "last"):
+            times = [getattr(column, name) or pa.scalar(None, time) for column in columns]
+            arrays[name] = pa.chunked_array([pa.array([scalar], time) for scalar in times], time)
         return self.as_served(pa.table(arrays))
 
     def report(self, path: str | os.PathLike[str]) -> Path:

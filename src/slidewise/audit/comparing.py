@@ -64,7 +64,16 @@ def text_of(array: pa.Array) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
         return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
-    return array.cast(pa.string())
+    text = array.cast(pa.string())
+    return _without_zeros(text) if pa.types.is_temporal(array.type) else text
+
+
+def _without_zeros(times: pa.Array) -> pa.Array:
+    """Times as text without the zeros that end their fractions of a second."""
+    from pyarrow import compute as pc
+
+    shorter = pc.replace_substring_regex(times, r"(\.\d*?)0+([^\d.].*)?$", r"\1\2")
+    return pc.replace_substring_regex(shorter, r"\.([^\d].*)?$", r"\1")
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -275,7 +284,12 @@ def _family(kind: pa.DataType) -> str:
         return "numbers"
     if kinds.is_string(kind) or kinds.is_large_string(kind) or name == "string_view":
         return "text"
-    if kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind) or name == "binary_view":
+    if (
+        kinds.is_binary(kind)
+        or kinds.is_large_binary(kind)
+        or kinds.is_fixed_size_binary(kind)
+        or name == "binary_view"
+    ):
         return "bytes"
     if kinds.is_timestamp(kind):
         return "times without a zone" if kind.tz is None else "times with a zone"

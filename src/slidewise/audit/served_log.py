@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
-from slidewise.engine.label_columns import LabelColumns
+from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 
 # The columns of `Audit.differences` behind the keys and the time.
@@ -68,8 +68,9 @@ class ServedLog(NamedTuple):
 
     def listed_names(self) -> list[str]:
         """The names of the keys and the time among the columns of differences."""
-        names = []
-        for name in self.asked:
+        names: list[str] = []
+        for column in self.asked:
+            name = column
             while name in LISTED or name in names:
                 name = f"key_{name}"
             names.append(name)

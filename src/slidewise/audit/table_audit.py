@@ -111,7 +111,7 @@ def _column(
     """The counts of one column."""
     first = last = None
     if len(unequal):
-        first, last = (rows.column(at)[int(unequal[find(ticks[unequal])])].as_py() for find in (np.argmin, np.argmax))
+        first, last = (rows.column(at)[int(unequal[find(ticks[unequal])])] for find in (np.argmin, np.argmax))
     return ColumnAudit(
         column=column,
         name=name,

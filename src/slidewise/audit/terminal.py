@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.audit.audit import Audit, ColumnAudit
+from slidewise.audit.comparing import text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SHOWN = 5  # answers of each column
 WIDEST = 40  # characters of a cell
@@ -27,7 +30,7 @@ def sentence(audit: Audit) -> str:
     """What the audit found, in a sentence."""
     rows = f"{audit.rows:,} served row{'' if audit.rows == 1 else 's'}"
     columns = f"{len(audit.by_column)} column{'' if len(audit.by_column) == 1 else 's'}"
-    share = "" if audit.equal else f" ({percent(1 - audit.unequal / audit.answers)} are equal)"
+    share = "" if audit.equal else f" ({percent(audit.answers - audit.unequal, audit.answers)} are equal)"
     return f"{audit.unequal:,} of {audit.answers:,} answers differ{share}: {rows}, {columns}"
 
 
@@ -46,27 +49,40 @@ def absent_note(audit: Audit) -> str:
 def type_notes(audit: Audit) -> list[str]:
     """Columns that differ, and were served in a type that cannot hold every answer."""
     return [
-        f"{column.column} was served as {column.served_type}, which rounds {column.type}: give a tolerance, such as 1e-6"
+        f"{column.column} was served as {column.served_type}, which rounds a {column.type}; tolerance=1e-6 allows that"
         for column in audit.by_column.values()
         if column.differ and column.served_type in ("float", "halffloat") and column.type == "double"
     ]
 
 
-def percent(share: float) -> str:
-    """A share that reads 100 % only where it is all.
+def percent(part: int, whole: int) -> str:
+    """A share, rounded down: it reads 100 % only where it is all.
 
-    >>> percent(1.0), percent(0.999999), percent(0.5), percent(0.0)
-    ('100 %', '99.99 %', '50.00 %', '0.00 %')
+    >>> percent(3, 3), percent(999_999, 1_000_000), percent(1, 2), percent(0, 2), percent(0, 0)
+    ('100 %', '99.99 %', '50.00 %', '0.00 %', '100 %')
     """
-    return "100 %" if share == 1 else f"{math.floor(share * 10_000) / 100:.2f} %"
+    return "100 %" if part == whole else f"{10_000 * part // whole / 100:.2f} %"
 
 
 def row_of_column(column: ColumnAudit) -> tuple[str, ...]:
     """The cells of one column's row, under `HEAD`."""
     counts = (column.differ, column.missing, column.extra)
     largest = "" if column.largest is None else f"{column.largest:.6g}"
-    times = ("" if time is None else str(time) for time in (column.first, column.last))
-    return (column.column, f"{column.rows:,}", percent(column.share), *(f"{n:,}" for n in counts), largest, *times)
+    times = ("" if time is None else _time(time) for time in (column.first, column.last))
+    return (
+        column.column,
+        f"{column.rows:,}",
+        percent(column.equal, column.rows),
+        *(f"{n:,}" for n in counts),
+        largest,
+        *times,
+    )
+
+
+def _time(time: pa.Scalar) -> str:
+    import pyarrow as pa
+
+    return str(text_of(pa.array([time], time.type))[0])
 
 
 def _columns(audit: Audit) -> list[str]:
@@ -95,7 +111,9 @@ def difference_rows(audit: Audit, shown: int) -> tuple[list[str], list[list[str]
     rows = []
     for column in audit.by_column:
         first = audit.listed.filter(pc.equal(audit.listed.column("column"), column)).slice(0, shown)
-        rows += [[_cell(name, row[name], row["kind"]) for name in names] for row in first.to_pylist()]
+        texts = first.select(["kind"]).to_pydict() | {name: text_of(first.column(name)).to_pylist() for name in names}
+        texts["difference"] = first.column("difference").to_pylist()
+        rows += [[_cell(name, texts[name][at], texts["kind"][at]) for name in names] for at in range(len(first))]
     return [f"#{name}" if name == "difference" else name for name in names], rows
 
 
