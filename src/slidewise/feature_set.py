@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from slidewise.columns.frames import frame_of
 from slidewise.definition import check_names
 from slidewise.definition_files import from_toml_text, tables_to_toml
-from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 from slidewise.import_paths import Imports
 from slidewise.operators.aggregate import Aggregate
@@ -164,6 +162,8 @@ class FeatureSet:
         keys: Mapping[str, Mapping[str, str]],
     ) -> None:
         """Check what every definition reads and adds, before the first of them runs."""
+        from slidewise.engine.point_in_time.label_columns import LabelColumns
+
         label_names, label_index = _names_of(labels)
         for name, definition in self._prefixed():
             try:
@@ -285,5 +285,7 @@ def _names_of(table: Table | DataFrame) -> tuple[list[Any], list[Any]]:
     """The names of a table's columns, those of a Spark DataFrame too, and of what pandas keeps in its index."""
     if type(table).__module__.startswith("pyspark."):
         return list(table.columns), []
+    from slidewise.columns.frames import frame_of
+
     frame = frame_of(table)
     return frame.names, frame.index

@@ -18,7 +18,7 @@ _SAFE = 2**62  # integers below it have differences that 64 bits hold
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ColumnComparison:
     """Which rows of a column differ: another value, none where there should be one, one where there should be none."""
 
     differs: Array
@@ -31,7 +31,7 @@ class Comparison:
         return self.differs | self.missing | self.extra
 
 
-def compare(served: pa.Array, recomputed: pa.Array, tolerance: float = 0.0) -> Comparison:
+def compare(served: pa.Array, recomputed: pa.Array, tolerance: float = 0.0) -> ColumnComparison:
     """Compare two columns of comparable types, see `check_comparable`, row by row.
 
     NaN equals NaN, an integer a float of the same value, and 0.0 equals -0.0. Floats within `tolerance`, a share of
@@ -41,7 +41,7 @@ def compare(served: pa.Array, recomputed: pa.Array, tolerance: float = 0.0) -> C
     here, there = _valid(served), _valid(recomputed)
     both = here & there
     differs = both & ~_equal(served, recomputed, tolerance)
-    return Comparison(differs, there & ~here, here & ~there, _difference(served, recomputed, both))
+    return ColumnComparison(differs, there & ~here, here & ~there, _difference(served, recomputed, both))
 
 
 def check_comparable(served: pa.DataType, recomputed: pa.DataType, column: str, name: str) -> None:

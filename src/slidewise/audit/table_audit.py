@@ -9,7 +9,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.audit.audit import BUCKETS, DIFFERS, EXTRA, MISSING, Audit, ColumnAudit, Timeline
-from slidewise.audit.comparing import Comparison, check_comparable, compare, text_of
+from slidewise.audit.comparing import ColumnComparison, check_comparable, compare, text_of
 from slidewise.audit.served_log import ServedLog
 from slidewise.columns.frames import frame_of
 from slidewise.definition import Definition
@@ -103,7 +103,7 @@ def _column(
     rows: pa.Table,
     at: str,
     both: tuple[pa.ChunkedArray, pa.ChunkedArray],
-    comparison: Comparison,
+    comparison: ColumnComparison,
     unequal: Array,
     ticks: Array,
     stretch: Array,
@@ -128,7 +128,7 @@ def _column(
     )
 
 
-def _largest(comparison: Comparison) -> float | None:
+def _largest(comparison: ColumnComparison) -> float | None:
     """The largest absolute difference; NaN only where there is no other."""
     if comparison.difference is None or not comparison.differs.any():
         return None
@@ -142,7 +142,7 @@ def _listed(
     log: ServedLog,
     rows: pa.Table,
     both: tuple[pa.ChunkedArray, pa.ChunkedArray],
-    comparison: Comparison,
+    comparison: ColumnComparison,
     places: Array,
 ) -> pa.Table:
     """The rows of `Audit.differences` for one column."""
