@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -26,9 +27,10 @@ def write_report(spark: SparkSession, job: Job, summary: Summary) -> tuple[Path,
     assert job.report is not None
     folder = Path(job.report)
     folder.mkdir(parents=True, exist_ok=True)
-    points = points_of(read_rows(spark, job, summary.schema), job)
+    shown = replace(job, definition=job.of_rows)
+    points = points_of(read_rows(spark, job, summary.schema), shown)
     page, picture = folder / PAGE, folder / PICTURE
-    drawn = draw(job, points)
+    drawn = draw(shown, points)
     with whole_file(page) as file:  # first: it says whose both are
         file.write(html_of(job, summary, points, drawn).encode())
     with whole_file(picture) as file:
@@ -39,6 +41,8 @@ def write_report(spark: SparkSession, job: Job, summary: Summary) -> tuple[Path,
 def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
     """The HTML of the page."""
     source = ", ".join(job.paths)
+    if job.labels is not None:
+        source = f"{', '.join(job.labels.paths)}, as of {job.labels.on}, over the events of {source}"
     span = " to ".join(map(_shown, points.span)) or "no rows"
     parts = [
         "<!doctype html>",
@@ -64,13 +68,16 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
 
 def rows_of(summary: Summary) -> list[tuple[str, str]]:
     """The counts: what went in, what was dropped and why, what came out."""
-    rows = [("in", f"{summary.rows_in:,}")]
+    rows = [("in" if summary.labels is None else "events in", f"{summary.rows_in:,}")]
     rows += [(f"rejected: {reason}", f"{count:,}") for reason, count in summary.rejected.items()]
     label = "out of order, put in order" if summary.repaired else "out of order, dropped"
     rows.append((label, f"{summary.out_of_order:,}"))
     if summary.ahead:
         rows.append(("too far ahead, put aside", f"{summary.ahead:,}"))
-    return [*rows, ("out", f"{summary.rows_out:,}")]
+    if summary.labels is None:
+        return [*rows, ("out", f"{summary.rows_out:,}")]
+    rows.append(("events that count", f"{summary.rows_in - summary.dropped:,}"))
+    return [*rows, ("labels in", f"{summary.labels:,}"), ("labels out", f"{summary.rows_out:,}")]
 
 
 def _excess(job: Job, points: Points, summary: Summary) -> list[str]:
