@@ -5,11 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
+import lanes
 import pyarrow as pa
 from lanes import Case
 
 import slidewise as sw
+from slidewise.spark.batch.evaluator import evaluate_tables
+from slidewise.spark.batch.query_evaluator import QueryEvaluator
+from slidewise.spark.column_names import QUERY, label_name
 
 LABEL = "the label's number"
 
@@ -77,8 +82,44 @@ def _pyarrow(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list
     return found.to_pylist()
 
 
+def _sorted_batches(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:
+    """Labels and events sorted by key and time, cut at random places: what a task of Spark sees."""
+    names, outputs, together = _union(definition, labels, events)
+    rows, ticks = together.to_pylist(), lanes.times_of(definition, together)
+    choose = random.Random(len(rows))
+    order = sorted(
+        range(len(rows)), key=lambda i: (lanes.key_of(definition, rows[i]), ticks[i], _order(definition, rows[i]))
+    )
+    ordered = together.take(pa.array(order, pa.int64()))
+    cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8))
+    pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    with patch("slidewise.spark.batch.evaluator.MIN_ROWS", 1):
+        found = list(evaluate_tables(QueryEvaluator(definition, tuple(outputs)), pieces))
+    rows = [row for piece in found for row in piece.to_pylist()]
+    return [dict(zip([*names, *definition.columns], row.values(), strict=True)) for row in rows]
+
+
+def _order(definition: sw.Sliding, row: dict[str, Any]) -> Any:
+    return lanes.order_of(definition, row) if not row[QUERY] else ()
+
+
+def _union(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> tuple[list[str], list[str], pa.Table]:
+    """Labels and events as one table, as `label_union` has them: the labels' names, and where their columns are."""
+    needs = events.select(definition.needs).append_column(QUERY, pa.array([False] * len(events)))
+    asked = labels.select([*definition.by, str(definition.on)]).append_column(QUERY, pa.array([True] * len(labels)))
+    outputs = [label_name(i) for i in range(labels.num_columns)]
+    for name, column in zip(outputs, labels.columns, strict=True):
+        asked = asked.append_column(name, column)
+    return labels.column_names, outputs, pa.concat_tables([needs, asked], promote_options="default")
+
+
 Lane = Callable[[sw.Sliding, pa.Table, pa.Table], list[dict[str, Any]]]
-LANES: dict[str, Lane] = {"pyarrow": _pyarrow, "pandas": _pandas, "polars": _polars}
+LANES: dict[str, Lane] = {
+    "pyarrow": _pyarrow,
+    "pandas": _pandas,
+    "polars": _polars,
+    "sorted batches": _sorted_batches,
+}
 
 
 def answers(lane: Lane, definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.joining import CannotJoinError, MergedRows
+from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.grain import cells
@@ -66,7 +67,8 @@ class StoredCells(NamedTuple):
 class CellBatch:
     """One spec with a grain over the cells stored and the rows of a batch.
 
-    With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and not answered.
+    With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and not answered; with
+    `queries`, these are answered and no row is.
     """
 
     stored = StoredCells
@@ -79,13 +81,14 @@ class CellBatch:
         before: StoredCells,
         peers: bool,
         silent: Array | None = None,
+        queries: Queries | None = None,
     ) -> None:
         self._spec = spec
         counts, old = before
         self._columns, valid = columns_of(batch, spec)
         self._types = [batch.kind_of(name) for name in spec.columns]
         stored = None if old is None else old.places
-        self._rows = MergedRows(batch, spec, places, counts, stored, peers, silent)
+        self._rows = MergedRows(batch, spec, places, counts, stored, peers, silent, queries)
         self._parts = [self._partials(member.operator, valid, old) for member in spec.members]
 
     def _partials(self, op: Operator, valid: Array | None, old: Cells | None) -> Partials:
@@ -103,7 +106,7 @@ class CellBatch:
         )
 
     def arrays(self) -> list[pa.Array]:
-        """The answers of each member as an Arrow array, in the batch's order."""
+        """The answers of each member as an Arrow array, in the batch's order, or in that of the queries."""
         starts, ends = self._rows.bounds()
         arrays = []
         for member, part in zip(self._spec.members, self._parts, strict=True):

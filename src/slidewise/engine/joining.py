@@ -12,6 +12,7 @@ from slidewise.columns.arrow_values import arrow_array, python_values
 from slidewise.columns.series import Column, read
 from slidewise.engine.batch import Batch
 from slidewise.engine.bounds import spec_bounds
+from slidewise.engine.point_in_time.queries import Queries, last_starts
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.order.grouping import Grouped
@@ -125,7 +126,8 @@ class MergedRows:
     """Stored rows, or cells, and the rows of a batch behind those of their keys.
 
     `counts` is how many are stored of each key, and `stored` are their places, key by key. With `peers`, rows of equal
-    place see one another; `silent` rows of the batch have empty windows.
+    place see one another; `silent` rows of the batch have empty windows. With `queries`, it is these that have windows,
+    and not the rows.
     """
 
     def __init__(
@@ -137,14 +139,19 @@ class MergedRows:
         stored: Array | None,
         peers: bool,
         silent: Array | None,
+        queries: Queries | None = None,
     ) -> None:
         self.keys = len(counts)
+        self._spec = spec
+        self._queries = queries
         groups = max(self.keys, 1)
         self._stored = had = int(counts.sum())
         codes = np.concatenate([np.repeat(np.arange(self.keys), counts), batch.codes]) if had else batch.codes
         self._grouped = Grouped(codes, groups)
         self._batch = Grouped(batch.codes, groups) if had else self._grouped
         self.places = self.to_sorted(joined_places(stored, places))
+        if queries is not None:
+            return
         self.starts, self.ends = spec_bounds(spec, self.places, self.offsets, peers)
         if silent is not None:
             self.ends = np.where(self.with_stored(silent, False), self.starts, self.ends)
@@ -164,17 +171,26 @@ class MergedRows:
         return self.to_sorted(np.concatenate([np.full(self._stored, of_stored), flags]) if self._stored else flags)
 
     def bounds(self) -> tuple[Array, Array]:
-        """The windows of the batch's rows, in the order of keys."""
+        """The windows of the batch's rows, or of the queries, in the order of keys."""
+        if self._queries is not None:
+            return self._queries.bounds(self._spec, self.places, self.offsets)
         return self.starts[self._new], self.ends[self._new]
 
     def to_input(self, x: Array) -> Array:
-        """Values of the batch's rows in the batch's order."""
-        return self._batch.to_input(x)
+        """Values of the batch's rows in the batch's order; queries are in it already."""
+        return x if self._queries is not None else self._batch.to_input(x)
+
+    def last_starts(self) -> Array:
+        """The first row of the last window of each key."""
+        if self._queries is not None:
+            return last_starts(self._spec, self.places, self.offsets)
+        starts: Array = self.starts[self.offsets[1:] - 1]
+        return starts
 
     def kept(self) -> Array:
         """Which rows later windows may hold: those from the start of their key's last window on."""
         total = len(self.places)
         if not total:
             return np.zeros(0, np.bool_)
-        mask: Array = np.arange(total) >= np.repeat(self.starts[self.offsets[1:] - 1], np.diff(self.offsets))
+        mask: Array = np.arange(total) >= np.repeat(self.last_starts(), np.diff(self.offsets))
         return mask

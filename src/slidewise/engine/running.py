@@ -18,6 +18,7 @@ from slidewise.columns.series import Column
 from slidewise.engine.answers import as_arrays, check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.joining import as_python
+from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sorting import mark_peers
 from slidewise.engine.window_spec import Member, WindowSpec
@@ -44,8 +45,8 @@ class StoredStates(NamedTuple):
 class RunningBatch:
     """One spec over everything up to each row of a batch.
 
-    With `peers`, rows of equal place see one another, and rows come sorted by key and place. What `before` holds is
-    left as it is.
+    With `peers`, rows of equal place see one another, and rows come sorted by key and place. With `queries`, these are
+    answered and no row is; no row to come may have a place of this batch then. What `before` holds is left as it is.
     """
 
     stored = StoredStates
@@ -58,6 +59,7 @@ class RunningBatch:
         before: StoredStates,
         peers: bool,
         silent: Array | None = None,
+        queries: Queries | None = None,
     ) -> None:
         assert silent is None, "a window over everything so far has no rows that are only seen"
         self._spec = spec
@@ -68,12 +70,12 @@ class RunningBatch:
         for member in spec.members:
             check_inputs(member.operator, spec.columns, columns, types)
         compiled = None
-        if not spec.is_open:
+        if queries is not None or not spec.is_open:
             with suppress(SumOverflowError) if peers else nullcontext():  # a sum may fit once the last peer is in
                 states = _States.of(before, len(spec.members))
-                compiled = _compiled(batch, spec, places, peers, columns, valid, states)
+                compiled = _compiled(batch, spec, places, peers, columns, valid, states, queries)
         if compiled is None:
-            answers = self._row_by_row(batch, places, before, peers, columns, valid)
+            answers = self._row_by_row(batch, places, before, peers, columns, valid, queries)
             self._arrays = as_arrays(spec, types, answers)
         else:
             by_member, self._after = compiled
@@ -81,7 +83,7 @@ class RunningBatch:
             self._arrays = [typed(member.operator, columns, types, part, member.name) for member, part in pairs]
 
     def arrays(self) -> list[pa.Array]:
-        """The answers of each member as an Arrow array, in the batch's order."""
+        """The answers of each member as an Arrow array, in the batch's order, or in that of the queries."""
         return self._arrays
 
     def kept(self) -> Iterator[RunningPane]:
@@ -103,8 +105,9 @@ class RunningBatch:
         peers: bool,
         columns: list[Column],
         valid: Array | None,
+        queries: Queries | None,
     ) -> list[list[Any]]:
-        """The answers of each row from panes of Python objects."""
+        """The answers of each row, or of each query, from panes of Python objects."""
         panes = [RunningPane(self._spec) if pane is None else copy(pane) for pane in before.panes]
         self._panes = panes
         values = zip(*(as_python(column, column.data).tolist() for column in columns), strict=True)
@@ -114,12 +117,33 @@ class RunningBatch:
             (place, row if counts else None)
             for place, row, counts in zip(places.tolist(), values, counted, strict=True)
         ]
+        if queries is not None:
+            return _query_by_query(self._spec, panes, places, codes, [row for _, row in rows], queries)
         if not peers:
             return [panes[k].take(*row) for k, row in zip(codes, rows, strict=True)]
         answers: list[list[Any]] = []
         for (k, _), group in groupby(range(len(rows)), key=lambda i: (codes[i], rows[i][0])):
             answers += panes[k].push_peers([rows[i] for i in group])
         return answers
+
+
+def _query_by_query(
+    spec: WindowSpec, panes: list[RunningPane], places: Array, codes: list[int], rows: list[Any], queries: Queries
+) -> list[list[Any]]:
+    """The answers of queries from panes, which take in the rows before each, and in the end all of them."""
+    offsets = np.searchsorted(codes, np.arange(len(panes) + 1))
+    _, ends = queries.bounds(spec, places, offsets)
+    taken = offsets[:-1].tolist()
+    answers = []
+    for k, end in zip(queries.codes.tolist(), ends.tolist(), strict=True):
+        for row in rows[taken[k] : end]:
+            panes[k].add(row)
+        taken[k] = max(taken[k], end)
+        answers.append(panes[k].answers())
+    for k, stop in enumerate(offsets[1:].tolist()):
+        for row in rows[taken[k] : stop]:
+            panes[k].add(row)
+    return answers
 
 
 class _States(NamedTuple):
@@ -147,8 +171,9 @@ def _compiled(
     columns: list[Column],
     valid: Array | None,
     before: _States,
+    queries: Queries | None,
 ) -> tuple[list[Answers], _States] | None:
-    """Each member's answers in the batch's order, and the states after it.
+    """Each member's answers in the batch's order, or in that of the queries, and the states after the batch.
 
     None where an operator cannot be compiled for these rows and states.
     """
@@ -157,11 +182,14 @@ def _compiled(
         return None
     grouped = Grouped(batch.codes, max(keys, 1))
     offsets = grouped.offsets
-    codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) if queries is None else queries.codes
     seen = np.ones(batch.count, np.bool_) if valid is None else grouped.to_sorted(valid)
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen)])
-    ends = np.arange(1, batch.count + 1)
-    if peers and not spec.numbered:  # rows of equal time have the answer of the last of them
+    if queries is not None:
+        _, ends = queries.bounds(spec, grouped.to_sorted(places), offsets)
+    elif not peers or spec.numbered:
+        ends = np.arange(1, batch.count + 1)
+    else:  # rows of equal time have the answer of the last of them
         group = np.empty(batch.count, np.int64)
         mark_peers(grouped.to_sorted(places), offsets, group)
         ends = np.searchsorted(group, group, side="right")
@@ -182,7 +210,8 @@ def _compiled(
             states.append(result[1])
             answers = _looked_up(member, result[0], last, new > 0, codes, old)
         enough = counts >= member.least
-        by_member.append(answers.limited(enough).moved(grouped.to_input))
+        answers = answers.limited(enough)
+        by_member.append(answers if queries is not None else answers.moved(grouped.to_input))
     return by_member, _States(before.counts + gained, states)
 
 

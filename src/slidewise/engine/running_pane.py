@@ -50,8 +50,8 @@ class RunningPane:
         if self.spec.numbered or self.spec.is_open:
             return [self.take(place, arguments) for place, arguments in peers]
         for _, arguments in peers:
-            self._add(arguments)
-        return for_each(peers, self._answers())
+            self.add(arguments)
+        return for_each(peers, self.answers())
 
     def begin(self) -> None:
         """From here on `undo` takes back."""
@@ -68,8 +68,8 @@ class RunningPane:
                 self.settle()
             self.at = place
         else:
-            self._add(arguments)
-        answers = self._answers()
+            self.add(arguments)
+        answers = self.answers()
         if spec.is_open and arguments is not None:
             self.late_states = self._joined(self.late_states, self._lifted(arguments))
             self.late_count += 1
@@ -87,7 +87,8 @@ class RunningPane:
         self.states, self.count = pane.states, pane.count
         self.late_states, self.late_count, self.at = pane.late_states, pane.late_count, pane.at
 
-    def _add(self, arguments: Row | None) -> None:
+    def add(self, arguments: Row | None) -> None:
+        """Take in one more row, which is in all answers from here on."""
         if arguments is not None:
             self.states = self._joined(self.states, self._lifted(arguments))
             self.count += 1
@@ -100,7 +101,8 @@ class RunningPane:
             return newer
         return [member.operator.combine(a, b) for member, a, b in zip(self.spec.members, older, newer, strict=True)]
 
-    def _answers(self) -> list[Any]:
+    def answers(self) -> list[Any]:
+        """The answers over all rows but those that wait."""
         states = self.states or [member.operator.identity for member in self.spec.members]
         return [
             member.operator.lower(state) if self.count >= member.least else None

@@ -15,6 +15,7 @@ from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import Batch, columns_of
 from slidewise.engine.evaluate import several_over_bounds
 from slidewise.engine.joining import MergedRows, align, as_python, joined
+from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.window_spec import Member, WindowSpec
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class StoredRows(NamedTuple):
 class SlidingBatch:
     """One spec over the rows stored and those of a batch.
 
-    With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and not answered.
+    With `peers`, rows of equal place see one another. `silent` rows of the batch are seen and not answered; with
+    `queries`, these are answered and no row is.
     """
 
     stored = StoredRows
@@ -59,6 +61,7 @@ class SlidingBatch:
         before: StoredRows,
         peers: bool,
         silent: Array | None = None,
+        queries: Queries | None = None,
     ) -> None:
         self._spec = spec
         counts, old = before
@@ -71,16 +74,15 @@ class SlidingBatch:
             for name, column, as_read in zip(spec.columns, self._columns, columns, strict=False)
         ]
         stored = old[0] if counts.any() else None
-        self._rows = MergedRows(batch, spec, places, counts, stored, peers, silent)
+        self._rows = MergedRows(batch, spec, places, counts, stored, peers, silent, queries)
         self._counted = None if valid is None else self._rows.with_stored(valid, True)
 
-    @property
-    def starts(self) -> Array:
-        """The first row of each window, in the order of keys."""
-        return self._rows.starts
+    def last_starts(self) -> Array:
+        """The first row of each key's last window, in the order of keys."""
+        return self._rows.last_starts()
 
     def arrays(self) -> list[pa.Array]:
-        """The answers of each member as an Arrow array, in the batch's order."""
+        """The answers of each member as an Arrow array, in the batch's order, or in that of the queries."""
         spec, types = self._spec, self._types
         starts, ends = self._rows.bounds()
         arrays = []
@@ -118,7 +120,7 @@ class SlidingBatch:
     def kept_of_last(self) -> list[Array]:
         """The same for the last key only."""
         places, counted = self._rows.places, self._counted
-        first = int(self.starts[-1])
+        first = int(self.last_starts()[-1])
         keep = slice(first, len(places)) if counted is None else np.flatnonzero(counted[first:]) + first
         columns = zip(self._columns, self._inputs(self._columns), strict=True)
         return [places[keep].copy(), *(as_python(column, part[keep].copy()) for column, part in columns)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from slidewise.arrays import Array
 from slidewise.engine.batch import Batch
 from slidewise.engine.cells import CellBatch, Cells, StoredCells
+from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.running import RunningBatch, StoredStates
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sliding import SlidingBatch, StoredRows
@@ -34,10 +35,19 @@ _BATCHES: dict[Keeps, Any] = {Keeps.ROWS: SlidingBatch, Keeps.CELLS: CellBatch, 
 
 
 def window_batch(
-    batch: Batch, spec: WindowSpec, places: Array, before: Stored, peers: bool, silent: Array | None = None
+    batch: Batch,
+    spec: WindowSpec,
+    places: Array,
+    before: Stored,
+    peers: bool,
+    silent: Array | None = None,
+    queries: Queries | None = None,
 ) -> WindowBatch:
-    """A spec over a batch and what is stored of its keys, which is `StoredRows`, `StoredCells` or `StoredStates`."""
-    evaluated: WindowBatch = _BATCHES[spec.keeps](batch, spec, places, before, peers, silent)
+    """A spec over a batch and what is stored of its keys, which is `StoredRows`, `StoredCells` or `StoredStates`.
+
+    With `queries`, these are answered, and not the batch's rows.
+    """
+    evaluated: WindowBatch = _BATCHES[spec.keeps](batch, spec, places, before, peers, silent, queries)
     return evaluated
 
 

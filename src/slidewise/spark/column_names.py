@@ -11,6 +11,14 @@ if TYPE_CHECKING:
 # Columns that are added for rows in slices of time: the slice's number, and whether the row is a copy.
 SLICE, COPY = "__slidewise_slice", "__slidewise_copy"
 HIDDEN = (SLICE, COPY)
+# A column that is added where labels and events come together: whether a row asks, and does not count itself.
+QUERY = "__slidewise_query"
+RESERVED = (*HIDDEN, QUERY)
+
+
+def label_name(number: int) -> str:
+    """The name of a label's column among those of the events."""
+    return f"__slidewise_label_{number}"
 
 
 def quoted(name: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slidewise.definition import Definition, check_names
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.aggregate import Aggregate
-from slidewise.spark.column_names import HIDDEN, quoted
+from slidewise.spark.column_names import RESERVED, label_name, quoted
 from slidewise.spark.types import answer_type_of, arrow_type, spark_type
 from slidewise.windows import Duration
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def check_schema(definition: Definition, schema: StructType) -> None:
-    """Check that columns which are read are there and those which are added are not, and that their types fit."""
-    check_names(definition, schema.names, "DataFrame")
-    for name in HIDDEN:
-        if name in schema.names:
+def check_schema(definition: Definition, schema: StructType, *, added: bool = True) -> None:
+    """Check that columns which are read are there and those which are `added` are not, and that their types fit."""
+    check_names(definition, schema.names, "DataFrame", added=added)
+    for name in schema.names:
+        if name in RESERVED or name.startswith(label_name(0)[:-1]):
             raise InputError(f"the DataFrame has a column {name!r}, a name that Slidewise uses itself; rename it")
     for name in definition.by:
         kind = schema[name].dataType.simpleString()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.spark.label_union import are_streams
 from slidewise.spark.worker.task import check_python
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from slidewise.spark.stream.query import StreamPlan
 
 _BATCH_OPTIONS = ("parallel", "presorted")
+_AS_OF_OPTIONS = ("parallel",)
+_AS_OF_STREAM_OPTIONS = ("shards", "forget_after", "metrics", "late_to")
 _STREAM_OPTIONS = ("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to")
 
 
@@ -29,6 +33,28 @@ def transform_on_spark(definition: Definition, df: DataFrame, **options: Any) ->
     from slidewise.spark.batch.dataframe import over_dataframe
 
     return over_dataframe(definition, df, **options)
+
+
+def as_of_on_spark(
+    definition: Definition,
+    labels: DataFrame,
+    events: DataFrame,
+    on: str | None,
+    by: Mapping[str, str] | None,
+    **options: Any,
+) -> DataFrame:
+    """The labels, or the stream of them, with one more column per aggregate over the events up to their times."""
+    if are_streams(labels, events):
+        from slidewise.spark.stream.as_of import as_of_streams
+
+        _check_names(options, "two streams", _AS_OF_STREAM_OPTIONS, (*_BATCH_OPTIONS, *_STREAM_OPTIONS))
+        check_python(events.sparkSession)
+        return as_of_streams(definition, labels, events, on, by, **options)
+    from slidewise.spark.batch.as_of import as_of_dataframes
+
+    _check_names(options, "two batch DataFrames", _AS_OF_OPTIONS, (*_BATCH_OPTIONS, *_STREAM_OPTIONS))
+    check_python(events.sparkSession)
+    return as_of_dataframes(definition, labels, events, on, by, **options)
 
 
 def flush_on_spark(
@@ -59,13 +85,19 @@ def plan_on_spark(definition: Definition, df: DataFrame, **options: Any) -> Plan
 
 
 def _check_options(df: DataFrame, options: dict[str, Any]) -> None:
-    taken, others = (_STREAM_OPTIONS, _BATCH_OPTIONS) if df.isStreaming else (_BATCH_OPTIONS, _STREAM_OPTIONS)
+    if df.isStreaming and "late" in options:
+        raise SlidewiseError(_why_no_policy(options["late"]))
+    if df.isStreaming:
+        _check_names(options, "a stream", _STREAM_OPTIONS, _BATCH_OPTIONS)
+    else:
+        _check_names(options, "a batch DataFrame", _BATCH_OPTIONS, _STREAM_OPTIONS)
+
+
+def _check_names(options: dict[str, Any], here: str, taken: tuple[str, ...], others: tuple[str, ...]) -> None:
+    """Check that all options are among those that are taken; `others` are known elsewhere."""
     options_of_it = ", ".join(f"{option}=" for option in taken)
-    here = "a stream" if df.isStreaming else "a batch DataFrame"
-    for name, value in options.items():
-        if name == "late" and df.isStreaming:
-            raise SlidewiseError(_why_no_policy(value))
-        if name in others:
+    for name in options:
+        if name in others and name not in taken:
             raise SlidewiseError(f"{name}= is not for {here}, which takes {options_of_it}")
         if name not in taken:
             hint = did_you_mean(name, taken)

@@ -36,7 +36,7 @@ def over_dataframe(definition: Definition, df: DataFrame, parallel: str = "auto"
         sliced = Definition((SLICE, *definition.by), definition.on, definition.ties, dict(definition.columns), *beat)
     sort = not presorted and plan.left_to_spark is None
     if not presorted:
-        df = _shuffled(sliced, df, sort)
+        df = shuffled(sliced, df, sort)
     names = df.columns
 
     def evaluation(names: list[str] | None) -> RecordBatches:
@@ -58,7 +58,7 @@ def plan_dataframe(
     return result_schema(definition, input_schema), make_plan(definition, input_schema, parallel, presorted)
 
 
-def _shuffled(definition: Definition, df: DataFrame, sort: bool) -> DataFrame:
+def shuffled(definition: Definition, df: DataFrame, sort: bool) -> DataFrame:
     """One shuffle by a hash of the keys, and one sort within partitions unless workers `sort`.
 
     Never by the bare columns: after a join on the key Spark would drop that shuffle, and adaptive execution may then

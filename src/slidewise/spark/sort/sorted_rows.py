@@ -17,16 +17,26 @@ from slidewise.spark.sort.key_order import first_descent
 
 
 class SortedRows:
-    """A batch of the engine: a table's rows, codes that number their keys, and which rows are seen and not answered."""
+    """A batch of the engine: a table's rows, codes that number their keys, and which rows are seen and not answered.
 
-    def __init__(self, table: pa.Table, definition: Definition, codes: Array, silent: Array | None = None) -> None:
+    `keys` is how many keys there are, where not all of them have rows.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        definition: Definition,
+        codes: Array,
+        silent: Array | None = None,
+        keys: int | None = None,
+    ) -> None:
         self.table = table
         self._definition = definition
         self._columns: dict[str, Column] = {}
         self.codes = codes
         self.count = len(codes)
         self.silent = silent
-        self.keys = int(codes[-1]) + 1 if len(codes) else 0
+        self.keys = (int(codes[-1]) + 1 if len(codes) else 0) if keys is None else keys
         on = definition.on
         self.times = None if on is None else time_column(on, self.column(on))
 
@@ -39,7 +49,7 @@ class SortedRows:
         return self.table.column(name).type
 
     def first(self, count: int) -> SortedRows:
-        """The first so many rows."""
+        """The first so many rows, and their keys."""
         if count == self.count:
             return self
         silent = None if self.silent is None else self.silent[:count]

@@ -144,7 +144,7 @@ class LargeKey:
         if not is_whole:
             return self._spanned(self._groups[w], rows, places, before, self._windows[w].query())
         batch = SlidingBatch(rows, spec, places, StoredRows.none(1), True, silent)
-        return [array.filter(~silent) for array in batch.arrays()], int(batch.starts[-1])
+        return [array.filter(~silent) for array in batch.arrays()], int(batch.last_starts()[-1])
 
     def _head(self, w: int, group: ChunkAggregates, tail: pa.Table, rows: pa.Table) -> tuple[list[pa.Table], int, int]:
         """The chunks before the open one that the window's start moves through, the last one's number, and the position

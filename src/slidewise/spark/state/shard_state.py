@@ -345,7 +345,7 @@ def _slide_rows(
             batch, arrays = evaluate(spec, rows.count)
         except Exception as error:
             raise locate_error(error, spec, evaluate, rows.count, label) from error
-        needed_from = np.minimum(needed_from, batch.starts[lasts])
+        needed_from = np.minimum(needed_from, batch.last_starts())
         for member, array in zip(spec.members, arrays, strict=True):
             answers[member.name] = array.filter(~rows.silent) if rows.silent.any() else array
     return answers, needed_from
