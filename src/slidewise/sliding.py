@@ -124,7 +124,8 @@ class Sliding(Definition):
 
         Answers are equal exactly, floats to the last bit; with a `tolerance`, such as `1e-9`, floats may differ by that
         share of the greater one. NaN equals NaN, and an integer a float of the same value. All differences are counted,
-        and of each column the earliest `limit` are listed.
+        and of each column the earliest `limit` are listed. Spark DataFrames are compared where they are, and take the
+        options of `as_of`.
 
         >>> import pyarrow as pa, slidewise as sw
         >>> card = sw.Sliding(by="card", on="ts", spent=sw.sum("amount").over(10))
@@ -138,16 +139,21 @@ class Sliding(Definition):
         from slidewise.audit.served_log import ServedLog
 
         check_settings(tolerance, limit)
-        if _is_spark(served) or _is_spark(events):
-            raise SlidewiseError("an audit runs on tables in memory; collect both sides with df.toArrow() first")
+
+        def recompute(asked: Table | DataFrame) -> Any:
+            return self.as_of(asked, events, on=at, by=by, **options)
+
+        if _is_spark(served):
+            from slidewise.audit.spark_audit import audit_dataframe
+
+            log = ServedLog.of(self, served.columns, (), at, by, columns)
+            return audit_dataframe(self, log, served, recompute, tolerance, limit)
         from slidewise.audit.table_audit import audit_table
         from slidewise.columns.frames import frame_of
 
         frame = frame_of(served)
         log = ServedLog.of(self, frame.names, frame.index, at, by, columns)
-        return audit_table(
-            self, log, served, lambda asked: self.as_of(asked, events, on=at, by=by, **options), tolerance, limit
-        )
+        return audit_table(self, log, served, recompute, tolerance, limit)
 
     def live(
         self,

@@ -302,7 +302,7 @@ def test_an_empty_log() -> None:
         (lambda log: log, {"columns": {"spent": 5}}, "which is no name"),
         (lambda log: log, {"columns": ["spent"]}, "as a dict, not"),
         (lambda log: log, {"columns": {"spent": "card_id"}}, "'card_id' of the log is a key or the time"),
-        (lambda log: replaced(log, 3, "served_at", None), {}, "'served_at' of the log has 1 nulls"),
+        (lambda log: replaced(log, 3, "served_at", None), {}, "'served_at' of the log has 1 null, "),
         (
             lambda log: log.set_column(2, "spent", log["spent"].cast(pa.string())),
             {},

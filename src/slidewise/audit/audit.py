@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from slidewise.columns.frames import Table
 
-BUCKETS = 120  # stretches of time in which differences are counted
-DIFFERS, MISSING, EXTRA = "differs", "missing", "extra"
-
 
 def check_settings(tolerance: float, limit: int) -> None:
     """Refuse a tolerance that is no share, and a limit that is no number of rows."""
@@ -115,9 +112,10 @@ class Audit:
     def differences(self) -> Table:
         """The answers that are not equal: keys, time, `column`, `served`, `recomputed`, `difference`, `kind`, `row`.
 
-        A table of the log's kind. Values are text; `difference` is served minus recomputed, in seconds for times;
-        `kind` is "differs", "missing" or "extra", and `row` is the number of the row in the log, from 0 on. Of each
-        column the earliest ones are listed, up to the audit's `limit`. A key of one of these names is called `key_...`.
+        A table of the log's kind, of pyarrow for Spark's. Values are text; `difference` is served minus recomputed, in
+        seconds for times; `kind` is "differs", "missing" or "extra", and `row` is the number of the row in the log,
+        from 0 on, null where the log has no order. Of each column the earliest ones are listed, up to the audit's
+        `limit`. A key of one of these names is called `key_...`.
         """
         return self.as_served(self.listed)
 
