@@ -33,9 +33,9 @@ class Labels:
 
 def labels_of(document: TomlDocument, folder: Path, definition: Sliding) -> Labels | None:
     """The labels that a document names; None where it names none."""
+    document.table(("labels",), KEYS)
     if "labels" not in document.data:
         return None
-    document.table(("labels",), KEYS)
     form = document.value(("labels", "format"), str, "the name of a Spark format", "parquet")
     if form == "text":
         document.fail(("labels", "format"), "lines of text have no columns; labels are 'parquet', 'csv', 'json', say")
