@@ -9,12 +9,14 @@ from unittest.mock import patch
 
 import lanes
 import pyarrow as pa
+import shards
 from lanes import Case
 
 import slidewise as sw
 from slidewise.spark.batch.evaluator import evaluate_tables
 from slidewise.spark.batch.query_evaluator import QueryEvaluator
 from slidewise.spark.column_names import QUERY, label_name
+from slidewise.spark.stream.shard import LabelTerms
 
 LABEL = "the label's number"
 
@@ -84,7 +86,7 @@ def _pyarrow(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list
 
 def _sorted_batches(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> list[dict[str, Any]]:
     """Labels and events sorted by key and time, cut at random places: what a task of Spark sees."""
-    names, outputs, together = _union(definition, labels, events)
+    names, outputs, together = union(definition, labels, events)
     rows, ticks = together.to_pylist(), lanes.times_of(definition, together)
     choose = random.Random(len(rows))
     order = sorted(
@@ -103,7 +105,7 @@ def _order(definition: sw.Sliding, row: dict[str, Any]) -> Any:
     return lanes.order_of(definition, row) if not row[QUERY] else ()
 
 
-def _union(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> tuple[list[str], list[str], pa.Table]:
+def union(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> tuple[list[str], list[str], pa.Table]:
     """Labels and events as one table, as `label_union` has them: the labels' names, and where their columns are."""
     needs = events.select(definition.needs).append_column(QUERY, pa.array([False] * len(events)))
     asked = labels.select([*definition.by, str(definition.on)]).append_column(QUERY, pa.array([True] * len(labels)))
@@ -111,6 +113,20 @@ def _union(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> tuple[
     for name, column in zip(outputs, labels.columns, strict=True):
         asked = asked.append_column(name, column)
     return labels.column_names, outputs, pa.concat_tables([needs, asked], promote_options="default")
+
+
+def on_a_shard(
+    definition: sw.Sliding, labels: pa.Table, events: pa.Table, seed: int = 0, forget_after: int | None = None
+) -> list[dict[str, Any]]:
+    """A stream's shard that labels and events come to in random order within a delay, cut at random places."""
+    names, outputs, together = union(definition, labels, events)
+    terms = LabelTerms(str(definition.on), tuple(outputs))
+    stream = shards.Stream(definition, events.schema, forget_after, labels=terms)
+    times = shards.times_of(together, str(definition.on))
+    span = int(times.max() - times.min()) if len(times) else 0
+    shards.played(stream, together, seed=len(together) + seed, delay=span // 8 + shards.SECOND)
+    assert stream.dropped == 0
+    return [dict(zip([*names, *definition.columns], row.values(), strict=True)) for row in stream.found]
 
 
 Lane = Callable[[sw.Sliding, pa.Table, pa.Table], list[dict[str, Any]]]

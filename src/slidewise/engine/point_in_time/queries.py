@@ -8,7 +8,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.engine.window_spec import WindowSpec
-from slidewise.kernels.bounds.queries import query_bounds
+from slidewise.kernels.bounds.queries import lowest_places, query_bounds
 from slidewise.windows.extent import Extent
 from slidewise.windows.running import RUNNING
 
@@ -53,6 +53,12 @@ class Queries:
     def codes(self) -> Array:
         """The number of each query's key."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+def first_in(spec: WindowSpec, places: Array, last: int) -> int:
+    """The first of one key's events that the window which ends at the place `last` holds, or would hold."""
+    low = lowest_places(spec.extent, np.array([last], places.dtype))
+    return int(np.searchsorted(places, low[0]))
 
 
 def last_starts(spec: WindowSpec, places: Array, offsets: Array) -> Array:

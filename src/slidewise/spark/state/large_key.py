@@ -29,6 +29,7 @@ from slidewise.engine.batch import columns_of
 from slidewise.engine.bounds import spec_bounds
 from slidewise.engine.cells import Cells
 from slidewise.engine.codec import Reader, Writer
+from slidewise.engine.point_in_time.queries import Queries, first_in
 from slidewise.engine.sliding import SlidingBatch, StoredRows
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SnapshotError
@@ -111,12 +112,19 @@ class LargeKey:
         self._append(rows.slice(0, 0), rows)
         self._finish()
 
-    def push(self, rows: pa.Table) -> dict[str, pa.Array]:
-        """The answers by name for new rows, sorted; they are part of the windows then."""
+    def push(self, rows: pa.Table, queries: Queries | None = None) -> dict[str, pa.Array]:
+        """The answers by name for new rows, sorted, or for queries among them; rows are part of the windows then.
+
+        Whatever comes later is later than all of them.
+        """
         tail = self._chunk(self._tail)
+        count = self._tail_at + len(tail)  # of all rows so far
+        if queries is not None:
+            queries = queries.numbered(self._times(rows), np.array([0, len(rows)]), np.array([count]))
         answers: dict[str, pa.Array] = {}
         for w, group in enumerate(self._groups):
-            head, ends_in, starts_at = self._head(w, group, tail, rows)
+            last = self._last_place(group.spec, count, rows, queries)
+            head, ends_in, starts_at = self._head(w, group, last)
             table = pa.concat_tables([*head, tail, rows]).combine_chunks()
             before = sum(map(len, head))
             positions = np.concatenate(
@@ -124,35 +132,54 @@ class LargeKey:
             )
             is_whole = ends_in + 1 >= self._tail  # all rows of the window are here
             self._windows[w].evict_until(self._tail if is_whole else ends_in + 1)
-            arrays, first = self._answers(w, table, positions, before, before + len(tail), is_whole)
+            arrays, first = self._answers(w, table, positions, before, before + len(tail), is_whole, queries, last)
             answers |= {member.name: array for member, array in zip(group.spec.members, arrays, strict=True)}
-            self._starts[w] = self._at(w, head, int(positions[min(first, len(positions) - 1)]))
+            if len(positions):
+                self._starts[w] = self._at(w, head, int(positions[min(first, len(positions) - 1)]))
         self._append(tail, rows)
         self._finish()
         return answers
 
     def _answers(
-        self, w: int, table: pa.Table, positions: Array, before: int, old: int, is_whole: bool
+        self,
+        w: int,
+        table: pa.Table,
+        positions: Array,
+        before: int,
+        old: int,
+        is_whole: bool,
+        queries: Queries | None,
+        last: int,
     ) -> tuple[list[pa.Array], int]:
-        """The answers of a window for the rows from `old` on, and where the last one starts; `before` is how many rows
-        lie before the chunks between, unless all are here."""
+        """The answers of a window for the rows from `old` on, or for the queries, and where the one that ends at the
+        place `last` starts; `before` is how many rows lie before the chunks between, unless all are here."""
         spec = self._groups[w].spec
-        silent = np.arange(len(table)) < old
-        rows = SortedRows(table, self._definition, np.zeros(len(table), np.int64), silent)
+        silent = np.arange(len(table)) < old if queries is None else None
+        rows = SortedRows(table, self._definition, np.zeros(len(table), np.int64), silent, 1)
         assert rows.times is not None
         places = positions if spec.numbered else rows.times.data
+        first = first_in(spec, places, last)
         if not is_whole:
-            return self._spanned(self._groups[w], rows, places, before, self._windows[w].query())
-        batch = SlidingBatch(rows, spec, places, StoredRows.none(1), True, silent)
-        return [array.filter(~silent) for array in batch.arrays()], int(batch.last_starts()[-1])
+            return self._spanned(self._groups[w], rows, places, before, self._windows[w].query(), queries), first
+        batch = SlidingBatch(rows, spec, places, StoredRows.none(1), True, silent, queries)
+        arrays = batch.arrays()
+        return [array if silent is None else array.filter(~silent) for array in arrays], first
 
-    def _head(self, w: int, group: ChunkAggregates, tail: pa.Table, rows: pa.Table) -> tuple[list[pa.Table], int, int]:
-        """The chunks before the open one that the window's start moves through, the last one's number, and the position
-        of the first row. Where states have no bounded size, all of them."""
+    def _last_place(self, spec: WindowSpec, count: int, rows: pa.Table, queries: Queries | None) -> int:
+        """The place at which the last window ends, after `count` rows; none to come ends before it."""
+        places = [] if queries is None else queries.places(spec)[-1:].tolist()
+        if spec.numbered:
+            places.append(count + len(rows) - 1)
+        elif len(rows):
+            places.append(self._newest(rows))
+        return int(max(places))
+
+    def _head(self, w: int, group: ChunkAggregates, last: int) -> tuple[list[pa.Table], int, int]:
+        """The chunks before the open one that the window's start moves through on its way to the place `last`, the last
+        one's number, and the position of the first row. Where states have no bounded size, all of them."""
         chunk, at = self._starts[w]
         starts_at, head = at, []
         spec = group.spec
-        last = self._tail_at + len(tail) + len(rows) - 1 if spec.numbered else self._newest(rows)
         while chunk < self._tail:
             table = self._chunk(chunk)
             head.append(table)
@@ -180,15 +207,23 @@ class LargeKey:
         return self._tail, self._tail_at if position >= self._tail_at else position
 
     def _spanned(
-        self, group: ChunkAggregates, rows: SortedRows, places: Array, before: int, middle: State
-    ) -> tuple[list[pa.Array], int]:
-        """The answers of the rows that are not silent, with the chunks between known by their state; and where the last
-        window starts."""
+        self,
+        group: ChunkAggregates,
+        rows: SortedRows,
+        places: Array,
+        before: int,
+        middle: State,
+        queries: Queries | None,
+    ) -> list[pa.Array]:
+        """The answers of the rows that are not silent, or of the queries, with the chunks between known by their
+        state."""
         spec = group.spec
-        starts, ends = spec_bounds(spec, places, np.array([0, rows.count]), True)
-        first = int(starts[-1])
-        new = ~rows.silent  # type: ignore[operator]
-        starts, ends = np.minimum(starts[new], before), np.maximum(ends[new], before)
+        if queries is not None:
+            starts, ends = queries.bounds(spec, places, np.array([0, rows.count]))
+        else:
+            starts, ends = spec_bounds(spec, places, np.array([0, rows.count]), True)
+            starts, ends = starts[~rows.silent], ends[~rows.silent]  # type: ignore[operator]
+        starts, ends = np.minimum(starts, before), np.maximum(ends, before)
         columns, valid = columns_of(rows, spec)
         if valid is not None:
             total = np.concatenate([np.zeros(1, np.int64), np.cumsum(valid)])
@@ -208,7 +243,7 @@ class LargeKey:
                 ok = enough & (counts > 0)
                 answers = run.answers(data, before, part, starts, ends, ok).limited(ok)
             arrays.append(typed(member.operator, readied(member.operator, columns), types, answers))
-        return arrays, first
+        return arrays
 
     def _append(self, tail: pa.Table, rows: pa.Table) -> None:
         """Put rows behind the open chunk's, and close it where it is full."""
@@ -262,20 +297,31 @@ class LargeCells(LargeKey):
         self._passed = 0  # how many cells of the open chunk, and rows behind them, no later window holds
         super().__init__(pages, definition, tables.groups, tables.schema, number)
 
-    def push(self, rows: pa.Table) -> dict[str, pa.Array]:
+    def push(self, rows: pa.Table, queries: Queries | None = None) -> dict[str, pa.Array]:
         self._rows = SortedRows(rows, self._definition, np.zeros(len(rows), np.int64))
         self._passed = 2**62
-        return super().push(self._tables.table(self._tables.lifted(self._rows)))
+        return super().push(self._tables.table(self._tables.lifted(self._rows)), queries)
 
     def _answers(
-        self, w: int, table: pa.Table, positions: Array, before: int, old: int, is_whole: bool
+        self,
+        w: int,
+        table: pa.Table,
+        positions: Array,
+        before: int,
+        old: int,
+        is_whole: bool,
+        queries: Queries | None,
+        last: int,
     ) -> tuple[list[pa.Array], int]:
         group = self._groups[w]
         cells = self._tables.cells(table, group.spec.members)
-        starts, ends = spec_bounds(group.spec, cells.places, np.array([0, len(cells)]), True)
-        first = int(starts[-1])
+        first = first_in(group.spec, cells.places, last)
         self._passed = min(self._passed, max(first - before, 0))
-        starts, ends = starts[old:], ends[old:]
+        if queries is not None:
+            starts, ends = queries.bounds(group.spec, cells.places, np.array([0, len(cells)]))
+        else:
+            starts, ends = spec_bounds(group.spec, cells.places, np.array([0, len(cells)]), True)
+            starts, ends = starts[old:], ends[old:]
         if is_whole:
             members = zip(group.spec.members, cells.parts, strict=True)
             answers = [part.windows(starts, ends, member.least) for member, part in members]

@@ -19,6 +19,7 @@ import pyarrow as pa
 from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.cells import CellBatch, Cells, StoredCells
+from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.running import RunningBatch, StoredStates
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sliding import SlidingBatch, StoredRows
@@ -48,6 +49,20 @@ class Runs(NamedTuple):
     last: Array
     connected: Array
     starts: Array
+
+
+class RunQueries(NamedTuple):
+    """Queries sorted by run and time: the number of the run that each sees, and its time."""
+
+    runs: Array
+    times: Array
+
+    def taken(self, which: Array) -> RunQueries:
+        return RunQueries(self.runs[which], self.times[which])
+
+    def among(self, runs: Array) -> Queries:
+        """The queries among keys that are these runs, in their order."""
+        return Queries.of(np.searchsorted(runs, self.runs), len(runs), self.times)
 
 
 class ShardState:
@@ -102,31 +117,46 @@ class PartState(ABC):
     def _open_large(self, number: int) -> LargeKey: ...
 
     def slide(
-        self, before: KeyTable, table: pa.Table, runs: Runs, numbers: Array
+        self, before: KeyTable, table: pa.Table, runs: Runs, numbers: Array, queries: RunQueries | None = None
     ) -> tuple[dict[str, pa.Array], pa.Table, Array, Array]:
         """The answers over windows that slide; what to store, how much for each key, and the numbers of large keys.
 
-        `before` are the keys that go on, and `numbers` those of large keys among all.
+        `before` are the keys that go on, and `numbers` those of large keys among all. With `queries`, these are
+        answered, and not the rows.
         """
-        is_large = np.isin(runs.each, runs.first[numbers > 0])
+        of_large = runs.first[numbers > 0]
+        is_large = np.isin(runs.each, of_large)
+        asked = is_large if queries is None else np.isin(queries.runs, of_large)  # what is answered of large keys
         large = np.where(runs.last == runs.first, numbers, 0)
         parts, stored, counts = [], self.schema.empty_table(), np.zeros(len(numbers), np.int64)
-        if not is_large.all():
+        if queries is not None or not is_large.all():
             small = table.filter(~is_large) if is_large.any() else table
-            answers, stored, counts = self._slide_small(before, small, runs.each[~is_large], runs, large)
+            rest = None if queries is None else queries.taken(~asked)
+            answers, stored, counts = self._slide_small(before, small, runs.each[~is_large], runs, large, rest)
             parts.append(answers)
-        places = [np.flatnonzero(~is_large)]
+        places = [np.flatnonzero(~asked)]
         for k in np.flatnonzero(numbers).tolist():
-            at = np.flatnonzero(runs.each == runs.first[k])
-            places.append(at)
-            parts.append(self._slide_large(int(numbers[k]), table.slice(int(at[0]), len(at))))
+            first, stop = np.searchsorted(runs.each, [runs.first[k], runs.first[k] + 1]).tolist()
+            some = None
+            if queries is None:
+                places.append(np.arange(first, stop))
+            else:
+                places.append(np.flatnonzero(queries.runs == runs.first[k]))
+                some = queries.taken(places[-1]).among(runs.first[k : k + 1])
+            parts.append(self._slide_large(int(numbers[k]), table.slice(first, stop - first), some))
             if runs.last[k] != runs.first[k]:
                 self.large_key(int(numbers[k])).drop()
         return join_answers(parts, np.concatenate(places), self._answers), stored, counts, large
 
     @abstractmethod
     def _slide_small(
-        self, before: KeyTable, table: pa.Table, each: Array, runs: Runs, large: Array
+        self,
+        before: KeyTable,
+        table: pa.Table,
+        each: Array,
+        runs: Runs,
+        large: Array,
+        queries: RunQueries | None,
     ) -> tuple[dict[str, pa.Array], pa.Table, Array]:
         """The same for rows of small keys; keys that have become too large for a page get a number in `large`."""
 
@@ -147,11 +177,13 @@ class PartState(ABC):
             counts[k] = 0
         return stored.take(pa.array(ranges(firsts, counts))), counts
 
-    def _slide_large(self, number: int, rows: pa.Table) -> dict[str, pa.Array]:
-        """A large key's answers for new rows."""
+    def _slide_large(self, number: int, rows: pa.Table, queries: Queries | None) -> dict[str, pa.Array]:
+        """A large key's answers for new rows, or for queries among them."""
         try:
-            return self.large_key(number).push(self._inputs(rows))
+            return self.large_key(number).push(self._inputs(rows), queries)
         except SlidewiseError as error:
+            if not len(rows):
+                raise
             label = row_label(self._definition, rows, len(rows) - 1, ())
             raise type(error)(f"{error}; in one of the {len(rows)} rows up to {label}") from error
 
@@ -191,7 +223,13 @@ class RowState(PartState):
         return LargeKey(self._pages, self._definition, self._groups, self.schema, number)
 
     def _slide_small(
-        self, before: KeyTable, table: pa.Table, each: Array, runs: Runs, large: Array
+        self,
+        before: KeyTable,
+        table: pa.Table,
+        each: Array,
+        runs: Runs,
+        large: Array,
+        queries: RunQueries | None,
     ) -> tuple[dict[str, pa.Array], pa.Table, Array]:
         old = np.repeat(runs.first[runs.connected], before.numbers(COUNT))
         both = np.concatenate([old, each])
@@ -200,13 +238,15 @@ class RowState(PartState):
         if len(old):
             rows = pa.concat_tables([before.rows, rows]).take(pa.array(order))
         rows = rows.combine_chunks()
-        which, codes = distinct(both[order])
+        which, codes = distinct(both[order], queries)
 
         def label(row: int) -> str:
             return row_label(self._definition, table, max(int(order[row]) - len(old), 0), ())
 
-        sorted_rows = SortedRows(rows, self._definition, codes, order < len(old))
-        answers, firsts = _slide_rows(self._specs, sorted_rows, label)
+        silent = order < len(old) if queries is None else None
+        sorted_rows = SortedRows(rows, self._definition, codes, silent, len(which))
+        asked = None if queries is None else queries.among(which)
+        answers, firsts = _slide_rows(self._specs, sorted_rows, label, asked)
         stops = np.searchsorted(codes, np.arange(len(which)), side="right")
         return answers, *self._split_large(rows, (firsts, stops), which, runs, large)
 
@@ -237,16 +277,23 @@ class CellState(PartState):
         return LargeCells(self._pages, self._definition, self._tables, number)
 
     def _slide_small(
-        self, before: KeyTable, table: pa.Table, each: Array, runs: Runs, large: Array
+        self,
+        before: KeyTable,
+        table: pa.Table,
+        each: Array,
+        runs: Runs,
+        large: Array,
+        queries: RunQueries | None,
     ) -> tuple[dict[str, pa.Array], pa.Table, Array]:
-        which, codes = distinct(each)
-        rows = SortedRows(table, self._definition, codes)
+        which, codes = distinct(each, queries)
+        rows = SortedRows(table, self._definition, codes, None, len(which))
+        asked = None if queries is None else queries.among(which)
         counts = np.zeros(len(which), np.int64)  # cells that each run goes on from
         stored = before.numbers(part_column(COUNT, self._part))
         counts[np.searchsorted(which, runs.first[runs.connected][stored > 0])] = stored[stored > 0]
         old = self._tables.cells(before.parts[self._part]) if stored.any() else None
         try:
-            batch = self._cell_batch(self._spec, rows, counts, old)
+            batch = self._cell_batch(self._spec, rows, counts, old, asked)
             arrays = batch.arrays()
             stops, cells = batch.cells_after(waits=False)
         except Exception as error:
@@ -255,9 +302,11 @@ class CellState(PartState):
         ends = stops[:-1], stops[1:]
         return answers, *self._split_large(self._tables.table(cells), ends, which, runs, large)
 
-    def _cell_batch(self, spec: WindowSpec, rows: SortedRows, counts: Array, old: Cells | None) -> CellBatch:
+    def _cell_batch(
+        self, spec: WindowSpec, rows: SortedRows, counts: Array, old: Cells | None, queries: Queries | None = None
+    ) -> CellBatch:
         assert rows.times is not None
-        return CellBatch(rows, spec, rows.times.data, StoredCells(counts, old), True)
+        return CellBatch(rows, spec, rows.times.data, StoredCells(counts, old), True, None, queries)
 
     def _located(self, error: Exception, rows: SortedRows, counts: Array, old: Cells | None) -> Exception:
         """The error with the column and the row that it is about."""
@@ -282,32 +331,37 @@ class RunningState:
         self._definition = definition
         self._specs = specs
 
-    def run(self, before: KeyTable, table: pa.Table, runs: Runs) -> tuple[dict[str, pa.Array], list[bytes | None]]:
-        """The answers over everything so far, and each key's states afterwards, serialised."""
+    def run(
+        self, before: KeyTable, table: pa.Table, runs: Runs, queries: RunQueries | None = None
+    ) -> tuple[dict[str, pa.Array], list[bytes | None]]:
+        """The answers over everything so far, of rows or of queries, and each key's states afterwards, serialised."""
         if not self._specs:
             return {}, [None] * len(runs.last)
-        panes = [panes_from_bytes(self._specs, None) for _ in range(int(runs.each[-1]) + 1)]
+        count = 1 + max(int(each.max(initial=-1)) for each in (runs.each, runs.first, *(queries or ())[:1]))
+        panes = [panes_from_bytes(self._specs, None) for _ in range(count)]
         stored = before.table.column(STATES).to_pylist()
         for run, data in zip(runs.first[runs.connected].tolist(), stored, strict=True):
             panes[run] = panes_from_bytes(self._specs, data)
-        rows = SortedRows(table, self._definition, runs.each)
+        rows = SortedRows(table, self._definition, runs.each, None, count)
+        asked = None if queries is None else queries.among(np.arange(count))
         answers: dict[str, pa.Array] = {}
         for i, spec in enumerate(self._specs):
-            arrays, after = self._run_spec(rows, spec, [of_run[i] for of_run in panes])
+            arrays, after = self._run_spec(rows, spec, [of_run[i] for of_run in panes], asked)
             for of_run, pane in zip(panes, after, strict=True):
                 of_run[i] = pane
             answers |= {member.name: array for member, array in zip(spec.members, arrays, strict=True)}
         return answers, [panes_to_bytes(panes[run]) for run in runs.last.tolist()]
 
     def _run_spec(
-        self, rows: SortedRows, spec: WindowSpec, before: list[RunningPane]
+        self, rows: SortedRows, spec: WindowSpec, before: list[RunningPane], queries: Queries | None
     ) -> tuple[list[pa.Array], list[RunningPane]]:
         """The answers of a spec's members, and each run's pane afterwards."""
 
         def evaluate(part: WindowSpec, count: int) -> tuple[list[pa.Array], list[RunningPane]]:
             first = rows.first(count)
             assert first.times is not None
-            batch = RunningBatch(first, part, first.times.data, StoredStates([*before[: first.keys]]), True)
+            stored, asked = StoredStates([*before[: first.keys]]), queries if first is rows else None
+            batch = RunningBatch(first, part, first.times.data, stored, True, None, asked)
             after = list(batch.kept())
             for pane in after:
                 pane.settle()
@@ -323,22 +377,24 @@ class RunningState:
 
 
 def _slide_rows(
-    specs: list[WindowSpec], rows: SortedRows, label: Callable[[int], str]
+    specs: list[WindowSpec], rows: SortedRows, label: Callable[[int], str], queries: Queries | None
 ) -> tuple[dict[str, pa.Array], Array]:
-    """The answers by name for the rows that are not silent, and for each key the first row that later ones may see."""
+    """The answers by name for the rows that are not silent, or for the queries; and for each key the first row that
+    later ones may see."""
     assert rows.times is not None
-    assert rows.silent is not None
-    firsts = np.flatnonzero(np.diff(rows.codes, prepend=-1))
-    lasts = np.append(firsts[1:], rows.count) - 1
-    numbers = np.arange(rows.count) - firsts[rows.codes]
-    needed_from = lasts + 1
+    offsets = np.searchsorted(rows.codes, np.arange(rows.keys + 1))
+    numbers = np.arange(rows.count) - offsets[rows.codes]
+    needed_from = offsets[1:]
+    if queries is not None:
+        queries = queries.numbered(rows.times.data, offsets, np.zeros(rows.keys, np.int64))
     answers: dict[str, pa.Array] = {}
     for spec in specs:
         places = numbers if spec.numbered else rows.times.data
 
         def evaluate(part: WindowSpec, count: int, places: Array = places) -> tuple[SlidingBatch, list[pa.Array]]:
             first = rows.first(count)
-            batch = SlidingBatch(first, part, places[:count], StoredRows.none(first.keys), True, first.silent)
+            none, asked = StoredRows.none(first.keys), queries if first is rows else None
+            batch = SlidingBatch(first, part, places[:count], none, True, first.silent, asked)
             return batch, batch.arrays()
 
         try:
@@ -347,7 +403,7 @@ def _slide_rows(
             raise locate_error(error, spec, evaluate, rows.count, label) from error
         needed_from = np.minimum(needed_from, batch.last_starts())
         for member, array in zip(spec.members, arrays, strict=True):
-            answers[member.name] = array.filter(~rows.silent) if rows.silent.any() else array
+            answers[member.name] = array if rows.silent is None else array.filter(~rows.silent)
     return answers, needed_from
 
 
@@ -363,7 +419,10 @@ def join_answers(parts: list[dict[str, pa.Array]], places: Array, types: dict[st
     return answers
 
 
-def distinct(numbers: Array) -> tuple[Array, Array]:
-    """The different ones of sorted numbers, and which of them each is: `np.unique` would sort once more."""
-    new = np.diff(numbers, prepend=numbers[:1] - 1) != 0
-    return numbers[new], np.cumsum(new) - 1
+def distinct(numbers: Array, queries: RunQueries | None) -> tuple[Array, Array]:
+    """The different ones of sorted numbers, those that queries see too, and which of them each is."""
+    new = np.diff(numbers, prepend=numbers[:1] - 1) != 0  # `np.unique` would sort once more
+    if queries is None:
+        return numbers[new], np.cumsum(new) - 1
+    which = np.union1d(numbers[new], queries.runs)
+    return which, np.searchsorted(which, numbers)

@@ -20,6 +20,7 @@ from slidewise.spark.state.buckets import Buckets, KeyTable
 from slidewise.spark.state.directory import Directory
 from slidewise.spark.state.pages import Pages
 from slidewise.spark.state.slice_table import SliceTables
+from slidewise.spark.stream.query_shard import QueryShard
 from slidewise.spark.stream.shard import QueryTerms, Shard
 from slidewise.windows import Beats
 
@@ -28,7 +29,9 @@ _LAYOUT = b"slidewise slices"
 
 
 def make_shard(terms: QueryTerms) -> Shard:
-    """A shard for a definition with beats, or without."""
+    """A shard for a definition with beats, or without, or for labels."""
+    if terms.labels is not None:
+        return QueryShard(terms)
     return Shard(terms) if terms.definition.every is None else BeatShard(terms)
 
 

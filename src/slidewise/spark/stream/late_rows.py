@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.spark.sort.sorted_rows import microseconds
-from slidewise.spark.state.buckets import HASH
 
 LATE, AHEAD = "late", "ahead"
 Refused = dict[str, tuple[int, pa.Table]]  # by the reason: how many rows, and the rows
@@ -50,7 +49,7 @@ def append_refused(
     if answered is not None:
         pieces.append(answered.append_column(late_to, pa.nulls(len(answered), pa.string())))
     for reason, (count, rows) in refused.items():
-        piece = rows.drop_columns([HASH])
+        piece = rows
         for name, kind in answers.items():
             piece = piece.append_column(name, pa.nulls(count, kind))
         pieces.append(piece.append_column(late_to, pa.array([reason] * count, pa.string())))

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.definition import Definition
-from slidewise.errors import InputError, SlidewiseError
+from slidewise.errors import InputError, SlidewiseError, users_stack_level
 from slidewise.spark.column_names import numbered_names, numbered_schema, quoted
 from slidewise.spark.schema import answer_types, check_schema, normalized_key, result_schema
 from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
@@ -19,8 +19,9 @@ from slidewise.spark.worker.task import processor, task
 from slidewise.windows import Duration
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 GivenDuration = Duration | timedelta | str | None
 
@@ -70,25 +71,32 @@ def over_stream(definition: Definition, df: DataFrame, **options: Any) -> DataFr
     """
     schema, plan, metrics = plan_stream(definition, df, **options)
     terms = query_terms(definition, df.schema, plan)
-    names = df.columns
+    return run_shards(definition, df, plan, terms, numbered_schema(schema), metrics).toDF(*schema.names)
+
+
+def run_shards(
+    definition: Definition, df: DataFrame, plan: StreamPlan, terms: QueryTerms, schema: StructType, metrics: str
+) -> DataFrame:
+    """The answers of the shards that a stream's rows go to; `schema` is that of the result, under numbers."""
     blobs = _with_hash(definition, df, plan).mapInArrow(task(pack_by_shard, plan.shards), BLOB_SCHEMA)
-    new = numbered_schema(schema)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=processor(terms, names, plain_types(new)),
-        outputStructType=output_schema(new),
+        statefulProcessor=processor(terms, df.columns, plain_types(schema)),
+        outputStructType=output_schema(schema),
         outputMode="Append",
         timeMode="EventTime",
     )
-    return answer_rows(answered, new, metrics, plan.late_to is not None).toDF(*schema.names)
+    return answer_rows(answered, schema, metrics, plan.late_to is not None)
 
 
-def query_terms(definition: Definition, schema: StructType, plan: StreamPlan) -> QueryTerms:
-    """The terms that workers get of a definition on a stream with this schema."""
+def query_terms(
+    definition: Definition, schema: StructType, plan: StreamPlan, answers: dict[str, pa.DataType] | None = None
+) -> QueryTerms:
+    """The terms that workers get of a definition on a stream with this schema, and with answers of these types."""
     forget_after = None if plan.forget_after is None else plan.forget_after.ns // 1_000
     return QueryTerms(
         definition,
         _fingerprint(definition, schema, plan.shards, forget_after),
-        answer_types(definition, schema),
+        answer_types(definition, schema) if answers is None else answers,
         forget_after,
         describe_query(definition, schema, plan.shards, plan.forget_after),
         None if plan.ahead is None else plan.ahead.ns // 1_000,
@@ -137,16 +145,34 @@ def plan_stream(
     the clock of their micro-batch do not move it, and are put aside. `late_to` is the name of one more column, with
     which rows that were dropped or put aside come out too: without answers, and with the reason in it.
     """
+    schema = df.schema
+    check_schema(definition, schema)
+    check_time_type(str(definition.on), schema)
+    _check_watermark(definition, schema, watermark, ahead, ahead_of)
+    check_stream_options(df, shards, metrics)
+    plan = make_stream_plan(definition, shards, forget_after, watermark, ahead, late_to)
+    return with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
+
+
+def check_stream_options(df: DataFrame, shards: int, metrics: str) -> None:
+    """Check options that every query over a stream has, and the session's settings."""
     if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= 65_536:
         raise SlidewiseError(f"shards= is a number from 1 to 65536, not {shards!r}")
     if not isinstance(metrics, str) or not metrics:
         raise SlidewiseError(f"metrics= is a name for the counts in the query's progress, not {metrics!r}")
-    schema = df.schema
-    check_schema(definition, schema)
-    _check_time(definition, schema)
-    _check_watermark(definition, schema, watermark, ahead, ahead_of)
     _check_settings(df.sparkSession)
-    plan = StreamPlan(
+
+
+def make_stream_plan(
+    definition: Definition,
+    shards: int,
+    forget_after: GivenDuration,
+    watermark: GivenDuration = None,
+    ahead: GivenDuration = None,
+    late_to: str | None = None,
+) -> StreamPlan:
+    """The plan with these options, which are checked."""
+    return StreamPlan(
         shards,
         _forget_after(definition, forget_after),
         definition.every is not None,
@@ -154,7 +180,6 @@ def plan_stream(
         _duration("ahead", ahead),
         late_to,
     )
-    return _with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
 
 
 def _duration(option: str, given: GivenDuration) -> Duration | None:
@@ -164,7 +189,7 @@ def _duration(option: str, given: GivenDuration) -> Duration | None:
         raise SlidewiseError(f"{option}= is a time, such as '30 seconds', not {given!r}: {error}") from None
 
 
-def _with_reason(definition: Definition, schema: StructType, late_to: str | None) -> StructType:
+def with_reason(definition: Definition, schema: StructType, late_to: str | None) -> StructType:
     """The result's schema with a column for why a row was not taken in, where one is wanted."""
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -185,8 +210,8 @@ def _with_reason(definition: Definition, schema: StructType, late_to: str | None
     return StructType([*schema.fields, StructField(late_to, StringType(), True)])
 
 
-def _check_time(definition: Definition, schema: StructType) -> None:
-    on = definition.on
+def check_time_type(on: str, schema: StructType) -> None:
+    """Check that a stream's time is a timestamp, as watermarks are."""
     kind = schema[on].dataType.simpleString()
     if kind != "timestamp":
         made = (
@@ -204,11 +229,16 @@ def _check_time(definition: Definition, schema: StructType) -> None:
         )
 
 
+def watermark_delay(field: StructField) -> int | None:
+    """The delay of the watermark on a column, in milliseconds, or None."""
+    return (field.metadata or {}).get(_DELAY)
+
+
 def _check_watermark(
     definition: Definition, schema: StructType, watermark: GivenDuration, ahead: GivenDuration, ahead_of: str
 ) -> None:
     on = definition.on
-    marked = [field.name for field in schema.fields if _DELAY in (field.metadata or {})]
+    marked = [field.name for field in schema.fields if watermark_delay(field) is not None]
     if ahead_of == "stream":
         raise SlidewiseError(
             "ahead_of='stream' is for live(): on a stream rows are taken in by many tasks at once, of which none knows "
@@ -248,7 +278,7 @@ def _check_settings(session: SparkSession) -> None:
         warnings.warn(
             "without changelog checkpointing each micro-batch uploads whole files of RocksDB instead of what changed; "
             f"set spark.conf.set({_CHANGELOG!r}, 'true') before the query starts",
-            stacklevel=5,
+            stacklevel=users_stack_level(),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +21,27 @@ from slidewise.spark.state.buckets import KeyTable
 from slidewise.spark.state.directory import NO_BATCH, Directory, MicroBatch
 from slidewise.spark.state.page_checks import stored_schema
 from slidewise.spark.state.pages import DESCRIPTION, OtherQueryError, Pages, PageStore
-from slidewise.spark.state.shard_state import RunningState, Runs, ShardState
+from slidewise.spark.state.shard_state import PartState, RunningState, Runs, ShardState
 from slidewise.spark.state.waiting_rows import put_waiting, take_due
-from slidewise.spark.stream.late_rows import AHEAD, LATE, append_refused, split_refused, update_counts, warn_if_many
+from slidewise.spark.stream.late_rows import (
+    AHEAD,
+    LATE,
+    Refused,
+    append_refused,
+    split_refused,
+    update_counts,
+    warn_if_many,
+)
 from slidewise.spark.stream.query_description import differences
 
 _MICROSECOND = 1_000  # in nanoseconds, as windows count
+
+
+class LabelTerms(NamedTuple):
+    """Which rows ask, where some do: the name that labels have for their time, and the columns that are their own."""
+
+    on: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,7 +50,7 @@ class QueryTerms:
 
     `forget_after` is in microseconds; keys without a row for longer start anew. `description` is all of it as text.
     Rows more than `ahead` microseconds past the clock are put aside; with `late_to`, rows that are not taken in come
-    out too, and this column says why.
+    out too, and this column says why. With `labels`, these are answered, and not the rows.
     """
 
     definition: Definition
@@ -44,6 +60,7 @@ class QueryTerms:
     description: str = ""
     ahead: int | None = None
     late_to: str | None = None
+    labels: LabelTerms | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class Shard:
         table = pa.concat_tables([_cast(table, schema) for table in tables]) if tables else schema.empty_table()
         on = self._definition.on
         assert on is not None
-        check_times(self._definition, table, ())
+        table = self._checked(table)
         table, refused = split_refused(table, on, directory.released, batch.clock, self._terms.ahead)
         late, ahead = (refused[reason][0] if reason in refused else 0 for reason in (LATE, AHEAD))
         counts, directory.recent = directory.recent, update_counts(directory.recent, len(table), late + ahead)
@@ -103,8 +120,17 @@ class Shard:
         directory.write()
         pages.flush()
         if self._terms.late_to is not None:
-            answered = append_refused(answered, refused, self._terms.answers, self._terms.late_to)
+            answered = append_refused(answered, self._refused_rows(refused), self._terms.answers, self._terms.late_to)
         return ShardResult(answered, late, ahead, timer, directory.timer)
+
+    def _checked(self, table: pa.Table) -> pa.Table:
+        """The rows that came, all of which have a time."""
+        check_times(self._definition, table, ())
+        return table
+
+    def _refused_rows(self, refused: Refused) -> Refused:
+        """The rows that were refused, as they come out."""
+        return {reason: (count, rows.drop_columns([B.HASH])) for reason, (count, rows) in refused.items()}
 
     def _directory(self, pages: Pages) -> Directory:
         """The shard's directory; the query's description is stored with the first one."""
@@ -147,7 +173,7 @@ class Shard:
             moments += [bucket.newest + self._lifetime for bucket in directory.buckets]
         return max(1, -(-min(moments) // 1_000)) if moments else None
 
-    def _with_answers(self, state: ShardState, table: pa.Table, until: int) -> pa.Table:
+    def _with_answers(self, state: ShardState, table: pa.Table, until: int) -> pa.Table | None:
         """The rows with their answers, sorted by key and time; the keys' state is that after them."""
         places = state.directory.touched(table.column(B.HASH).to_numpy())
         old = state.buckets.read(places)
@@ -160,32 +186,53 @@ class Shard:
 
         answers: dict[str, pa.Array] = {}
         stored, numbers = [], []  # what each part stores, and of each key how much of it, or its number as a large one
-        known = keys < len(old)
         for i, part in enumerate(state.parts):
-            large = np.zeros(len(starts), np.int64)
-            large[known] = old.numbers(B.part_column(B.LARGE, i))[keys[known]]
-            for number in large[(large > 0) & ~runs.connected].tolist():
-                part.large_key(number).drop()
-            large[~runs.connected] = 0
+            large = self._large_keys(part, i, old, keys, runs)
             part_answers, rows, counts, large = part.slide(before, table, runs, large)
             answers |= part_answers
             stored.append(rows)
             numbers.append((pa.array(counts), pa.array(large)))
         running_answers, running_states = self._running.run(before, table, runs)
         answers |= running_answers
-
-        first_rows, last_rows = pa.array(starts), np.append(starts[1:], len(table)) - 1
-        columns = [table.column(name).take(first_rows) for name in (*self._definition.by, B.HASH)]
-        columns += [pa.array(times[last_rows]), numbers[0][0], pa.array(running_states, pa.binary()), numbers[0][1]]
-        columns += [column for both in numbers[1:] for column in both]
-        touched = pa.table(columns, schema=old.table.schema)
-        others = old.taken(np.setdiff1d(np.arange(len(old)), keys))
-        parts = [pa.concat_tables(both) for both in zip(others.parts, stored, strict=True)]
-        self._write(state, places, KeyTable(pa.concat_tables([others.table, touched]), parts), until)
+        last_rows = np.append(starts[1:], len(table)) - 1
+        written = self._after(old, keys, table, starts, times[last_rows], stored, numbers, running_states)
+        self._write(state, places, written, until)
         for name in self._definition.columns:
             kind, array = self._terms.answers[name], answers[name]
             table = table.append_column(name, array if array.type == kind else array.cast(kind))
         return table.drop_columns([B.HASH])
+
+    def _large_keys(self, part: PartState, number: int, old: KeyTable, keys: Array, runs: Runs) -> Array:
+        """The numbers of large keys in a part of the state; those that do not go on are dropped."""
+        known = keys < len(old)
+        large = np.zeros(len(keys), np.int64)
+        large[known] = old.numbers(B.part_column(B.LARGE, number))[keys[known]]
+        for dropped in large[(large > 0) & ~runs.connected].tolist():
+            part.large_key(dropped).drop()
+        large[~runs.connected] = 0
+        return large
+
+    def _after(
+        self,
+        old: KeyTable,
+        keys: Array,
+        table: pa.Table,
+        rows: Array,
+        newest: Array,
+        stored: list[pa.Table],
+        numbers: list[tuple[pa.Array, pa.Array]],
+        running: list[bytes | None],
+    ) -> KeyTable:
+        """The keys after a call: those of `old` that are none of `keys`, and these, of each a row of the table and the
+        newest time. What each part stores of them, how much of it or the numbers of large keys, and running states."""
+        first_rows = pa.array(rows)
+        columns = [table.column(name).take(first_rows) for name in (*self._definition.by, B.HASH)]
+        columns += [pa.array(newest), numbers[0][0], pa.array(running, pa.binary()), numbers[0][1]]
+        columns += [column for both in numbers[1:] for column in both]
+        touched = pa.table(columns, schema=old.table.schema)
+        others = old.taken(np.setdiff1d(np.arange(len(old)), keys))
+        parts = [pa.concat_tables(both) for both in zip(others.parts, stored, strict=True)]
+        return KeyTable(pa.concat_tables([others.table, touched]), parts)
 
     def _write(self, state: ShardState, places: list[int], keys: KeyTable, until: int) -> None:
         """Write keys into these buckets, sorted by hash; those that have expired are dropped."""
