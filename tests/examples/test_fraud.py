@@ -62,8 +62,8 @@ def test_the_audit_sees_a_payment_that_was_lost(example: dict[str, Any]) -> None
     rest = payments.filter(pa.array(np.arange(len(payments)) != newest))
     audit = example["card"].audit(served, rest, at="asked_at", by={"card": "card_id"})
     assert 0 < audit.unequal < audit.answers / 100
-    assert set(audit.differences["card_id"].to_pylist()) == {asked["card_id"]}
-    assert min(audit.differences["asked_at"].to_pylist()) >= payments["booked_at"][newest].as_py()
+    assert set(audit.differences["card_id"].tolist()) == {asked["card_id"]}
+    assert min(audit.differences["asked_at"].tolist()) >= payments["booked_at"][newest].as_py()
 
 
 def test_a_user_writes_few_lines() -> None:
