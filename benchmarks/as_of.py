@@ -29,9 +29,7 @@ from rich.console import Console
 import slidewise as sw
 
 FIELDS = ("part", "work", "rival", "ours_seconds", "rival_seconds", "ratio", "target", "met")
-CARD = sw.Sliding(
-    by="card", on="ts", top=sw.max("amount").over("7 days"), mean=sw.mean("amount").over("7 days")
-)
+CARD = sw.Sliding(by="card", on="ts", top=sw.max("amount").over("7 days"), mean=sw.mean("amount").over("7 days"))
 DAY = 86_400 * 10**6
 SPAN = 60 * DAY
 Line = tuple[str, str, str, float, Any, float, float, str]
