@@ -97,6 +97,11 @@ class FeatureSet:
         `Sliding.as_of`. All names are checked before anything runs.
         """
         tables = self._events_by_name(events)
+        if any(getattr(side, "isStreaming", False) for side in (labels, *tables.values())):
+            raise SlidewiseError(
+                "a feature set answers tables and batch DataFrames; on streams let each definition answer by itself, "
+                "with its own as_of"
+            )
         keys = self._keys_by_name(by)
         self._check_names(labels, tables, on, keys)
         for name, definition in self._prefixed():

@@ -139,6 +139,8 @@ class Sliding(Definition):
         from slidewise.audit.served_log import ServedLog
 
         check_settings(tolerance, limit)
+        if any(getattr(side, "isStreaming", False) for side in (served, events)):
+            raise SlidewiseError("an audit is of what was served up to now; give it the stream's tables, not a stream")
 
         def recompute(asked: Table | DataFrame) -> Any:
             return self.as_of(asked, events, on=at, by=by, **options)

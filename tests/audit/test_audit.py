@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import lanes
+import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,16 +199,34 @@ def test_a_tolerance_for_floats() -> None:
     assert audit(rounded, EVENTS, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+KINDS: dict[str, Any] = {
+    "pandas": lambda table: table.to_pandas(),
+    "pandas over Arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_other_kinds_of_tables(kind: str) -> None:
     bad = replaced(replaced(SERVED, 120, "spent", 0.5), 130, "shops", None)
-    tables = [table.to_pandas() if kind == "pandas" else pl.from_arrow(table) for table in (bad, EVENTS)]
+    tables = [KINDS[kind](table) for table in (bad, EVENTS)]
     of, plain = audit(*tables), audit(bad, EVENTS)
     assert type(of.differences) is type(of.columns) is type(tables[0])
     assert of.listed["row"].to_pylist() == plain.listed["row"].to_pylist() == [120, 130]
     assert str(of).splitlines()[:8] == str(plain).splitlines()[:8]
-    # Where pandas has no integers with nulls, keys are floats.
     assert len(of.columns) == len(NAMES)
+
+
+def test_logs_and_events_of_two_kinds() -> None:
+    """NaN is a value in Arrow, and null in NumPy's columns of pandas: there it is no difference."""
+    assert audit(SERVED.to_pandas(), EVENTS)
+    assert audit(SERVED, pl.from_arrow(EVENTS))
+    events = replaced(EVENTS, 100, "amount", float("nan"))
+    log = serve(CARD, events)
+    assert pc.any(pc.is_nan(log["spent"])).as_py()
+    assert audit(log, events)
+    assert audit(log.to_pandas(), events)
+    assert not audit(log, EVENTS)
 
 
 def test_columns_that_were_not_served_or_have_other_names() -> None:

@@ -39,7 +39,7 @@ def alike(a: Any, b: Any, tolerance: float = 0.0) -> bool:
     return False
 
 
-FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.0, 1.0000001, NAN, math.inf, -math.inf, 2.0**53, 1e308, -1e308])
+FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.0, 1.0000001, 1.5, NAN, math.inf, -math.inf, 2.0**53, 1e308, -1e308])
 WHOLE = st.none() | st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)])
 TEXT = st.none() | st.sampled_from(["", "a", "ä", "a\x00"])
 STRUCT = st.none() | st.fixed_dictionaries({"x": FLOATS, "y": WHOLE})
@@ -97,11 +97,22 @@ def test_times_of_any_unit() -> None:
         assert equal(served, recomputed) == [True, False]
         assert compare(served, recomputed).difference is not None
         assert compare(served, recomputed).difference[1] == pytest.approx(0.001, rel=1e-3)  # type: ignore[index]
+    between = pa.array([moment + timedelta(microseconds=1)], pa.timestamp("us", "UTC"))
+    assert equal(between, pa.array([moment], pa.timestamp("ms", "UTC"))) == [False]
+    assert equal(pa.array([moment], pa.timestamp("ms", "UTC")), between) == [False]
     far = pa.array([datetime(9999, 1, 1)], pa.timestamp("s"))  # beyond nanoseconds
     assert equal(far, pa.array([0], pa.timestamp("ns"))) == [False]
     assert equal(pa.array([date(2024, 1, 1)], pa.date32()), pa.array([date(2024, 1, 1)], pa.date64())) == [True]
     hours = pa.array([timedelta(hours=1)], pa.duration("s"))
     assert equal(hours, pa.array([timedelta(hours=1)], pa.duration("ns"))) == [True]
+
+
+def test_numbers_of_two_kinds() -> None:
+    whole = pa.array([1, 0, 2**53 + 1, -(2**63), 2**63 - 1])
+    assert equal(pa.array([1.5, -0.5, 2.0**53, -(2.0**63), 2.0**63]), whole) == [False, False, False, True, False]
+    large = pa.array([2**64 - 1, 2**63, 1], pa.uint64())
+    assert equal(large, pa.array([2.0**64, 2.0**63, 1.5])) == [False, True, False]
+    assert equal(large, pa.array([-1, -(2**63), 1])) == [False, False, True]
 
 
 def test_decimals() -> None:

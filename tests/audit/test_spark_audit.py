@@ -111,6 +111,14 @@ def test_one_side_only_on_spark(spark: SparkSession) -> None:
         audit(SERVED, spark.createDataFrame(EVENTS))
 
 
+def test_streams_are_refused(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(sw.SlidewiseError, match="not a stream"):
+        audit(stream, spark.createDataFrame(EVENTS))
+    with pytest.raises(sw.SlidewiseError, match="tables and batch DataFrames"):
+        feature_sets.FEATURES.as_of(spark.createDataFrame(feature_sets.LABELS), {"card": stream, "shop": stream})
+
+
 @pytest.mark.rule(19)
 def test_a_feature_set_on_spark(spark: SparkSession) -> None:
     """Columns and answers are those of tables."""
