@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import lanes
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from golden_snapshots import golden_live
@@ -23,6 +24,8 @@ from support import Counter, Sabotage, concat, matrix
 
 import slidewise as sw
 from slidewise.live.batch import push_many as batches
+from slidewise.live.reads import get_many as many
+from slidewise.live.revising import Revising
 
 NAN = float("nan")
 NOON = datetime(2024, 3, 1, 12)
@@ -44,9 +47,36 @@ def check(
     assert live.snapshot() == before, "a read has changed something"
     queries = [(lanes.key_of(definition, key), newest if at is None else at) for key, at in reads]
     assert_answers(definition, found, judge(definition, table, queries), queries)
-    if live.late != "revise":
-        for answers, (key, at) in zip(found, reads, strict=True):
-            assert list(answers) == list(definition.columns), (key, at)
+    for answers in found:
+        assert list(answers) == list(definition.columns)
+    check_many(live, definition, table, newest, [read for read in reads if read[1] is not None or not definition.on])
+    check_many(live, definition, table, newest, [read for read in reads if read[1] is None])
+    assert live.snapshot() == before, "a read of many has changed something"
+
+
+def check_many(live: Any, definition: sw.Sliding, events: pa.Table, newest: Any, reads: list[Any]) -> None:
+    """The same for one table of the reads, through the kernels and one by one."""
+    columns: dict[str, Any] = {
+        "j": pa.array([key["j"] for key, _ in reads], pa.float64()),
+        "k": pa.array([key["k"] for key, _ in reads], pa.string()),
+    }
+    if reads and reads[0][1] is not None:
+        columns["t"] = pa.array([at for _, at in reads])
+    queries = [(lanes.key_of(definition, key), newest if at is None else at) for key, at in reads]
+    expected = judge(definition, events, queries)
+    for kernels in (True, False):
+        with patch.object(many, "_by_kernels", lambda *a, k=kernels: k and held(*a)):
+            answered = live.get_many(pa.table(columns))
+        assert answered.column_names == [*columns, *definition.columns]
+        assert answered.select(list(columns)).equals(pa.table(columns)) or any(key["j"] != key["j"] for key, _ in reads)
+        assert_answers(definition, answered.select(list(definition.columns)).to_pylist(), expected, queries)
+
+
+def held(requests: Any, at: int) -> bool:
+    """Whether there is anything that kernels can go over."""
+    if isinstance(requests.live, Revising) or requests.slot_times is None:
+        return False
+    return any(key_state is not None and key_state.panes[at].held() for key_state in requests.key_states)
 
 
 def in_order(definition: sw.Sliding, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -349,6 +379,31 @@ def test_an_operator_that_raises_leaves_everything_as_it_was() -> None:
         assert live.get({"k": 1}, at=75) == expected
 
 
+def test_a_batch_that_is_refused_leaves_what_reads_go_by() -> None:
+    """Rows have come and left again by the time that the batch fails, many of them."""
+    for over in ({"last": 300}, {"last": 300, "closed": "left"}, {"last": 300, "grain": 1}):
+        counter = Counter(sw.count)
+        live = sw.Sliding(by=[], on="t", a=counter.operator("x").over(**over)).live()
+        for t in range(700):
+            live.push({"t": t, "x": 1})
+        expected = [live.get(at=700 + 13 * i) for i in range(25)]
+        for size in (10, 290, 900):
+            counter.fail_after = None
+            probe = counter.calls
+            batch = [{"t": 700 + i, "x": 1} for i in range(2 * size)]
+            counter.fail_after = probe + 4 * size
+            with pytest.raises(sw.OperatorFailedError):
+                push_batch(live, batch, False, TIMES)
+            counter.fail_after = None
+            assert [live.get(at=700 + 13 * i) for i in range(25)] == expected
+            for pane in live.key_states[()].panes:
+                held = pane.rows if "grain" not in over else pane.cells
+                pane.places._check([item[0] for item in held])
+
+
+TIMES = pa.schema([("t", pa.int64()), ("x", pa.int64())])
+
+
 def bound(n: int) -> float:
     return 3 * math.log2(n) + 6
 
@@ -426,3 +481,132 @@ def test_forgotten_keys_are_not_the_newest() -> None:
     live.forget(before=200)
     live.push({"k": 2, "t": 5})
     assert live.get({"k": 2}) == {"n": 1}
+
+
+def cards(live: Any) -> None:
+    for minute, amount in [(0, 1.0), (4, 2.0), (4, 4.0)]:
+        live.push(payment(7, minute, amount))
+    live.push(payment(8, 11, 8.0))
+
+
+def requests(**columns: Any) -> pa.Table:
+    return pa.table({"id": ["x", "y", "z"], **columns})
+
+
+def moment(minute: float) -> datetime:
+    return NOON + timedelta(minutes=minute)
+
+
+KINDS: dict[str, Any] = {
+    "arrow": (lambda table: table, lambda table: table),
+    "pandas": (lambda table: table.to_pandas(), pa.Table.from_pandas),
+    "pandas of Arrow": (lambda table: table.to_pandas(types_mapper=pd.ArrowDtype), pa.Table.from_pandas),
+    "polars": (pl.from_arrow, lambda frame: frame.to_arrow()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kernels", [False, True])
+def test_get_many_gives_the_table_back_with_the_answers(kind: str, kernels: bool) -> None:
+    make, read = KINDS[kind]
+    live = CARD.live()
+    cards(live)
+    before = live.snapshot()
+    table = make(requests(card=[7, 9, 7], ts=[moment(11), moment(0), moment(70)]))
+    with patch.object(many, "_by_kernels", lambda *_: kernels):
+        answered = live.get_many(table)
+        plain = live.get_many(make(requests(card=[7, 9, 8])))
+        renamed = live.get_many(make(requests(pan=[7, 9, 7], when=[moment(11)] * 3)), on="when", by={"card": "pan"})
+    assert type(answered) is type(table)
+    if kind == "pandas of Arrow":
+        assert str(answered["spent"].dtype) == "double[pyarrow]"
+    found = read(answered).to_pydict()
+    assert list(found)[:6] == ["id", "card", "ts", "spent", "seen", "last3"]
+    assert (found["spent"], found["seen"]) == ([6.0, None, None], [3, 0, 0])
+    assert found["last3"] == [7 / 3, None, 7 / 3]
+    assert read(plain).to_pydict()["spent"] == [6.0, None, 8.0]  # as of card 8's event
+    assert read(renamed).to_pydict()["spent"] == [6.0, None, 6.0]
+    assert live.snapshot() == before
+
+
+MANY_MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"cart": [7] * 3}, {}, "column 'card' not found; the requests have id, cart; did you mean 'cart'"),
+    ({"card": [7] * 3, "seen": [1] * 3}, {}, "the requests have a column 'seen' already; name the aggregate otherwise"),
+    ({"card": [7] * 3}, {"on": "when"}, "column 'when' not found"),
+    ({"card": [7] * 3}, {"by": {"cards": "card"}}, "by= names the key 'cards', but the definition has 'card'"),
+    ({"card": [7] * 3, "ts": [None, moment(20), None]}, {}, "the requests' time 'ts' is null in 2 of 3 rows, first in"),
+    ({"card": [7] * 3, "ts": [1, 2, 3]}, {}, "the time 1 is one of numbers, but the stream's times are datetimes"),
+    (
+        {"card": [8, 7, 7], "ts": [moment(m) for m in (20, 5, 3)]},
+        {},
+        "the time in row 2, 2024-03-01 12:03:00, lies bef",
+    ),
+    ({"card": [7] * 3, "ts": ["a", "b", "c"]}, {}, "'ts'"),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), MANY_MISTAKES)
+def test_mistakes_in_requests_are_named(columns: dict[str, Any], options: dict[str, Any], message: str) -> None:
+    live = CARD.live()
+    cards(live)
+    before = live.snapshot()
+    with pytest.raises(sw.SlidewiseError, match=re.escape(message)):
+        live.get_many(requests(**columns), **options)
+    assert live.snapshot() == before
+
+
+def test_get_many_refuses_what_is_no_table_and_beats() -> None:
+    with pytest.raises(sw.SlidewiseError, match=r"pyarrow|pandas"):
+        CARD.live().get_many([{"card": 7}])
+    beats = sw.Sliding(by="k", on="t", every=10, n=sw.count().over(20)).live()
+    with pytest.raises(sw.SlidewiseError, match="get_many reads windows as of any time, and with every=10"):
+        beats.get_many(pa.table({"k": [1]}))
+    untimed = sw.Sliding(by="k", n=sw.count().over(rows=2)).live()
+    with pytest.raises(sw.SlidewiseError, match="on='t' names a time, and this definition has no time column"):
+        untimed.get_many(pa.table({"k": [1], "t": [1]}), on="t")
+    untimed.push({"k": 1})
+    assert untimed.get_many(pa.table({"k": [1, 2], "t": [1, 1]}))["n"].to_pylist() == [1, 0]
+
+
+def test_no_requests_and_no_events() -> None:
+    live = CARD.live()
+    empty = requests(card=[7, 8, 9]).slice(0, 0)
+    assert live.get_many(empty).column_names == ["id", "card", "spent", "seen", "last3"]
+    assert live.get_many(requests(card=[7, 8, None]))["seen"].to_pylist() == [0, 0, 0]
+    cards(live)
+    assert len(live.get_many(empty)) == 0
+
+
+def test_an_operator_that_raises_in_many_reads_leaves_everything_as_it_was() -> None:
+    counter = Counter(concat)
+    live = sw.Sliding(by="k", on="t", a=counter.operator("x").over(40)).live()
+    for t in range(60):
+        live.push({"k": 1, "t": t, "x": chr(65 + t)})
+    before, expected = live.snapshot(), live.get({"k": 1}, at=75)
+    asked = pa.table({"k": [1] * 5, "t": [70, 75, 78, 80, 90]})
+    for kernels in (True, False):
+        with patch.object(many, "_by_kernels", lambda *_, k=kernels: k):
+            counter.calls, counter.fail_after = 0, 2
+            with pytest.raises(sw.OperatorFailedError, match="'a'"):
+                live.get_many(asked)
+            counter.fail_after = None
+            assert live.snapshot() == before
+            assert live.get_many(asked)["a"].to_pylist()[1] == expected["a"]
+
+
+def test_few_reads_over_many_rows_go_one_by_one_and_many_do_not() -> None:
+    live = sw.Sliding(by=[], on="t", a=sw.max("x").over(5_000)).live()
+    for t in range(5_000):
+        live.push({"t": t, "x": float(t)})
+    chosen = []
+    choice = many._by_kernels
+
+    def spied(*arguments: Any) -> bool:
+        chosen.append(choice(*arguments))
+        return chosen[-1]
+
+    with patch.object(many, "_by_kernels", spied):
+        for count in (3, 5_000):
+            asked = pa.table({"t": [5_000 + i for i in range(count)]})
+            assert live.get_many(asked)["a"].to_pylist()[:3] == [4999.0] * 3
+    assert chosen == [False, True]

@@ -421,6 +421,18 @@ class Live:
 
         return self.named(get(self, key, at))
 
+    def get_many(self, requests: Any, on: str | None = None, by: Mapping[str, str] | None = None) -> Any:
+        """The aggregates of many keys, each as of a time: reads, which change nothing.
+
+        `requests` is a table of pyarrow, pandas or polars with the key columns, and the time column where reads are not
+        as of the newest event seen. `on` and `by={"card": "card_id"}` say what these are called there, if not as in the
+        definition. Gives the table, its rows and columns as they were, and a column for each aggregate behind them.
+        What `get` refuses is refused for all rows.
+        """
+        from slidewise.live.reads.get_many import get_many
+
+        return get_many(self, requests, on, by)
+
     def advance(self, to: Any) -> list[dict[str, Any]]:
         """The beats of all keys up to a moment, in a definition with `every=`."""
         raise SlidewiseError(f"advance is for definitions with every=, whose beats it gives up to {to!r}")

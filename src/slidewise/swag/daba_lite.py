@@ -278,18 +278,21 @@ class DabaLite(Swag):
         self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = middle
 
     def _savepoint(self) -> None:
-        self._release_left()
-        self._before = self._pointers()
+        if self._before is not None and self._before[0] is not self._cF:
+            self._release_left(self._before[0])
+        pointers = self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB
+        self._before = (self._cF, self._cE, self._cL, self._cA, self._chunks, *pointers)
         self._log = []
 
     def _commit(self) -> None:
-        self._release_left()
+        if self._before is not None and self._before[0] is not self._cF:
+            self._release_left(self._before[0])
         self._before = self._log = None
 
-    def _release_left(self) -> None:
-        """Let go of the chunks that have left since the savepoint; one of them is kept for reuse."""
-        left = None if self._before is None else self._before[0]
-        if left is not None and left is not self._cF:
+    def _release_left(self, left: Chunk | None) -> None:
+        """Let go of the chunks that have left since the savepoint, from this one on; one of them is kept for reuse."""
+        self._chunks.forget(self.F)
+        if left is not None:
             cut(left, self._cF)
             left[NEXT] = None
             self._chunks.spare = left

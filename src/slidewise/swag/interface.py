@@ -111,6 +111,8 @@ class Swag(ABC):
 
         `newer` is one partial, or nothing.
         """
+        if not k and not newer:
+            return self.query()
         if k == len(self):
             return self._lower(newer[0] if newer else self.operator.identity)
         state = self._partial_without(k) if k else self.partial()

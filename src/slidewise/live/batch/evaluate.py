@@ -108,11 +108,16 @@ def _python_answers(operator: Operator, array: Any, rows: Array) -> list[Any]:
 
 
 def _stored_rows(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredRows:
-    """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
+    """How many rows each pane holds, and all of them."""
     panes = [key_state.panes[at] for key_state in incoming.key_states]
-    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
-    arrays = [concatenated(list(part)) for part in zip(*parts, strict=True)]
-    return StoredRows(np.array([pane.held() for pane in panes], np.int64), arrays)
+    counts = np.array([pane.held() for pane in panes], np.int64)
+    return stored_rows(counts, [pane for pane in panes if pane.held()])
+
+
+def stored_rows(counts: Array, panes: list[Any]) -> StoredRows:
+    """The rows of panes that hold some as arrays: places, and one for each argument; `counts` are those of all keys."""
+    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes]
+    return StoredRows(counts, [concatenated(list(part)) for part in zip(*parts, strict=True)])
 
 
 def _stored_cells(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredCells:
@@ -127,7 +132,7 @@ def _stored_cells(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredC
     if not counts.sum():
         return StoredCells(counts, None)
     cells = [pane.frozen if pane.frozen is not None else _cells_of(pane, dtypes) for pane in panes if pane.held()]
-    parts = [_concatenated(list(of_member)) for of_member in zip(*(each.parts for each in cells), strict=True)]
+    parts = [joined_partials(list(of_member)) for of_member in zip(*(each.parts for each in cells), strict=True)]
     if len({each.places.dtype for each in cells}) > 1:
         raise CannotJoinError
     return StoredCells(counts, Cells(np.concatenate([each.places for each in cells]), parts))
@@ -156,7 +161,7 @@ def _cells_of(pane: CellPane, dtypes: list[tuple[str, ...]]) -> Cells:
     return Cells(arrays_of([(place,) for place in places])[0], parts)
 
 
-def _concatenated(parts: list[Partials]) -> Partials:
+def joined_partials(parts: list[Partials]) -> Partials:
     """The partials of several keys, one behind the other."""
     if len({part.dtypes for part in parts}) > 1:
         raise CannotJoinError

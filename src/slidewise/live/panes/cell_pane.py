@@ -7,13 +7,14 @@ for each cell of the window.
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.engine.window_spec import WindowSpec, indexed
 from slidewise.live.panes.swag_pane import SwagPane, over_states
 from slidewise.live.types import Arguments, Place
-from slidewise.swag.structures.queues import PlaceQueue
+from slidewise.swag.structures.queues import PlaceIndex
 from slidewise.windows.grain import cell
 
 if TYPE_CHECKING:
@@ -32,14 +33,15 @@ class CellPane(SwagPane):
     """The cells of a window, oldest first; where the right end is open, rows wait in a cell of their own until a later
     place comes. Partials are never changed, only replaced."""
 
-    __slots__ = ("before", "cells", "frozen", "last", "stale", "total", "twin", "waiting")
+    __slots__ = ("before", "cells", "frozen", "last", "places", "stale", "total", "twin", "waiting")
 
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(
             spec,
             [indexed(member.algorithm)(over_states(member.operator)) for member in spec.members if member.algorithm],
         )
-        self.cells = PlaceQueue()  # those that are closed, which the SWAGs hold
+        self.cells: deque[GrainCell] = deque()  # those that are closed, which the SWAGs hold
+        self.places = PlaceIndex()  # of the closed cells
         self.last: GrainCell | None = None
         self.waiting: GrainCell | None = None
         self.total = 0  # rows in the window
@@ -98,6 +100,7 @@ class CellPane(SwagPane):
         else:
             for swag, state in zip(self.swags, last.states, strict=True):
                 swag.insert((state,))
+            self.places.append(last.place, len(self.cells))
             self.cells.append(last)
             self.added += 1
             self.last = new
@@ -113,11 +116,15 @@ class CellPane(SwagPane):
     def _evict(self, cut: Place) -> None:
         """Drop the cells whose rows all lie before this place."""
         cells = self.cells
-        if cells and cells.oldest() < cut:
-            left = cells.pop_before(cut)
-            k = len(left)
-            self.gone = left if self.gone is None else self.gone + left
-            self.total -= sum(each.rows for each in left)
+        if cells and cells[0].place < cut:
+            gone = self.gone
+            if gone is None:
+                gone = self.gone = []
+            k = 0
+            while cells and cells[0].place < cut:
+                gone.append(cells.popleft())
+                self.total -= gone[-1].rows
+                k += 1
             for swag in self.swags:
                 if k == 1:
                     swag.evict()
@@ -149,10 +156,10 @@ class CellPane(SwagPane):
         newest = [] if pane.last is None or pane.last.place < cut else [pane.last]
         if pane.waiting is not None and cut <= pane.waiting.place < place:
             newest.append(pane.waiting)
-        k = cells.count_before(cut) if cells and cells.oldest() < cut else 0
+        k = pane.places.count_before(cut, len(cells)) if cells and cells[0].place < cut else 0
         rows = sum(each.rows for each in newest)
         if rows < spec.enough:  # every cell has a row: no more of them are looked at than rows are needed
-            rows += sum(each.rows for each in islice(cells.youngest_first(), min(len(cells) - k, spec.enough - rows)))
+            rows += sum(each.rows for each in islice(reversed(cells), min(len(cells) - k, spec.enough - rows)))
         answers: list[Any] = []
         for j, (member, swag) in enumerate(zip(spec.members, pane.swags, strict=True)):
             op = member.operator
@@ -176,7 +183,7 @@ class CellPane(SwagPane):
         """Take back what has come since `begin`."""
         self.last, self.waiting, self.total = self.before
         if not self.stale:  # else an operator refused to have the SWAGs built, and no row came in
-            self._roll_back(self.cells)
+            self._roll_back(self.cells, self.places)
 
     def build_swags(self) -> None:
         """Build the SWAGs anew from the closed cells, if they are stale."""
@@ -196,7 +203,8 @@ class CellPane(SwagPane):
         self.waiting = cells.pop() if cells and waits else None
         self.total = sum(each.rows for each in cells)
         self.last = cells.pop() if cells else None
-        self.cells = PlaceQueue(cells)
+        self.cells = deque(cells)
+        self.places = PlaceIndex(each.place for each in cells)
 
     def freeze(self, frozen: Cells) -> None:
         """Hold these arrays instead of cells and SWAGs."""

@@ -8,6 +8,7 @@ which the next event takes over: a read changes nothing, and what is stored of a
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Self
 
 from slidewise.arrays import Array
@@ -16,17 +17,20 @@ from slidewise.engine.window_spec import WindowSpec, swags_of
 from slidewise.live.panes.swag_pane import SwagPane
 from slidewise.live.types import Arguments, Place
 from slidewise.operators.types import State
-from slidewise.swag.structures.queues import PlaceQueue
+from slidewise.swag.structures.queues import PlaceIndex
+
+BLOCK = PlaceIndex.BLOCK
 
 
 class RowPane(SwagPane):
     """A window that is closed on the right: a row is in its own answer."""
 
-    __slots__ = ("frozen", "rows", "twin")
+    __slots__ = ("frozen", "places", "rows", "twin")
 
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(spec, swags_of(spec))
-        self.rows = PlaceQueue()
+        self.rows: deque[Row] = deque()
+        self.places = None if spec.numbered else PlaceIndex()  # of the rows, where many may leave at once
         self.frozen: list[Array] | None = None  # places, and one array for each argument
         self.twin: Self | None = None  # where it is frozen and was read: a pane of the same rows that is not
 
@@ -50,9 +54,14 @@ class RowPane(SwagPane):
                     swag.insert(*arguments)
                 rows.append((place, *arguments))
             self.added = 1
+            places = self.places
+            if places is not None:
+                if len(places.last) == BLOCK:
+                    places.begin_block(len(rows) - 1)
+                places.last.append(place)
         if rows:
             cut = place - spec.whole if type(place) is int else spec.cut(place)
-            if rows.oldest() < cut:
+            if rows[0][0] < cut:
                 self._evict(cut)
             if len(rows) >= spec.enough:
                 return [swag.query() for swag in swags]
@@ -73,13 +82,19 @@ class RowPane(SwagPane):
     def _add(self, place: Place, arguments: Arguments | None) -> None:
         rows, spec = self.rows, self.spec
         if arguments is not None:
-            for swag in self.swags:
-                swag.insert(*arguments)
-            rows.append((place, *arguments))
-            self.added += 1
+            self._insert((place, *arguments))
         cut = place - spec.whole if type(place) is int else spec.cut(place)
-        if rows and rows.oldest() < cut:
+        if rows and rows[0][0] < cut:
             self._evict(cut)
+
+    def _insert(self, row: Row) -> None:
+        """Put a row at the back."""
+        for swag in self.swags:
+            swag.insert(*row[1:])
+        if self.places is not None:
+            self.places.append(row[0], len(self.rows))
+        self.rows.append(row)
+        self.added += 1
 
     def _answers(self) -> list[Any]:
         n = len(self.rows)
@@ -89,20 +104,23 @@ class RowPane(SwagPane):
     def answers_at(self, place: Place) -> list[Any]:
         """See `Pane.answers_at`. Combine calls: O(log n), see `swag.indexed`, and n more for the first read after a
         batch; where windows are of rows, at most 3."""
-        pane = self.readable()
-        rows, spec = pane.rows, pane.spec
-        n, k = len(rows), 0
-        if n:
-            cut = spec.cut(place)
-            if rows.oldest() < cut:
-                k = rows.count_before(cut)
-        answers: list[Any] = []
-        for swag, member in zip(pane.swags, spec.members, strict=True):
-            if n - k < member.least:
-                answers.append(None)
-            else:
-                answers.append(swag._query_without(k) if k else swag.query())
-        return answers
+        pane = self if self.frozen is None else self.readable()
+        k = pane._left_at(place)
+        n = len(pane.rows) - k
+        if n >= self.spec.enough:
+            return [swag._query_without(k) for swag in pane.swags]
+        members = zip(pane.swags, self.spec.members, strict=True)
+        return [swag._query_without(k) if n >= member.least else None for swag, member in members]
+
+    def _left_at(self, place: Place) -> int:
+        """How many rows have left by a place. Steps: O(log n)."""
+        rows, spec = self.rows, self.spec
+        cut = place - spec.whole if type(place) is int else spec.cut(place)
+        if not rows or rows[0][0] >= cut:
+            return 0
+        if self.places is not None:
+            return self.places.count_before(cut, len(rows))
+        return next((k for k, row in enumerate(rows) if row[0] >= cut), len(rows))  # one row makes place for the next
 
     def readable(self) -> Self:
         """This pane, or where it is frozen its twin, which has rows and SWAGs."""
@@ -117,12 +135,14 @@ class RowPane(SwagPane):
 
     def _evict(self, cut: Place) -> None:
         """Evict the rows before this place."""
-        left = self.rows.pop_before(cut)
-        k = len(left)
-        if self.gone is None:
-            self.gone = left
-        else:
-            self.gone += left
+        rows = self.rows
+        k = 0
+        gone = self.gone
+        if gone is None:
+            gone = self.gone = []
+        while rows and rows[0][0] < cut:
+            gone.append(rows.popleft())
+            k += 1
         for swag in self.swags:
             if k == 1:
                 swag.evict()
@@ -132,7 +152,7 @@ class RowPane(SwagPane):
     def undo(self) -> None:
         """Take back what has come since `begin`."""
         if self.frozen is None:  # else an operator refused to have it thawed
-            self._roll_back(self.rows)
+            self._roll_back(self.rows, self.places)
 
     def thaw(self) -> None:
         """Make rows of the arrays, and SWAGs of them; where an operator raises, the pane stays frozen."""
@@ -141,12 +161,18 @@ class RowPane(SwagPane):
         else:
             rows = self.all_rows()
             self._build(rows)
-            self.rows = PlaceQueue(rows)
+            self.hold(rows)
         self.frozen = None
+
+    def hold(self, rows: list[Row]) -> None:
+        """Hold these rows, which the SWAGs have."""
+        self.rows = deque(rows)
+        if self.places is not None:
+            self.places = PlaceIndex(row[0] for row in rows)
 
     def _take_over(self, twin: Self) -> None:
         """Hold what the twin holds."""
-        self.rows, self.swags = twin.rows, twin.swags
+        self.rows, self.places, self.swags = twin.rows, twin.places, twin.swags
         self.twin = None
 
     def _build(self, rows: list[Row]) -> None:
@@ -169,7 +195,7 @@ class RowPane(SwagPane):
     def freeze(self, frozen: list[Array]) -> None:
         """Hold these arrays instead of rows and SWAGs."""
         if self.frozen is None:
-            self.rows = PlaceQueue()
+            self.hold([])
             self.gone = None
             self._clear()
         self.frozen = frozen
@@ -178,6 +204,10 @@ class RowPane(SwagPane):
     def all_rows(self) -> list[Row]:
         """The rows that later windows may hold, oldest first."""
         return list(self.rows) if self.frozen is None else rows_of(self.frozen)
+
+    def newest_row(self) -> Row:
+        """The newest row, of which there must be one."""
+        return self.rows[-1] if self.frozen is None else rows_of([array[-1:] for array in self.frozen])[0]
 
     def held(self) -> int:
         """How many rows there are."""
@@ -214,12 +244,9 @@ class OpenRowPane(RowPane):
         if self.waiting and self.waiting[0][0] < place:
             waiting, self.waiting = self.waiting, []
             for row in waiting:
-                for swag in self.swags:
-                    swag.insert(*row[1:])
-                rows.append(row)
-                self.added += 1
+                self._insert(row)
         cut = spec.cut(place)
-        if rows and rows.oldest() < cut:
+        if rows and rows[0][0] < cut:
             self._evict(cut)
         answers = self._answers()
         if arguments is not None:
@@ -242,12 +269,11 @@ class OpenRowPane(RowPane):
     def answers_at(self, place: Place) -> list[Any]:
         """See `Pane.answers_at`: the rows that wait are in from the place behind theirs on."""
         pane = self.readable()
-        rows, spec, waiting = pane.rows, pane.spec, pane.waiting
-        cut = spec.cut(place)
-        if waiting and not cut <= waiting[0][0] < place:
+        spec, waiting = pane.spec, pane.waiting
+        if waiting and not spec.cut(place) <= waiting[0][0] < place:
             waiting = []
-        k = rows.count_before(cut) if rows and rows.oldest() < cut else 0
-        n = len(rows) - k + len(waiting)
+        k = pane._left_at(place)
+        n = len(pane.rows) - k + len(waiting)
         states: list[State] = pane.waiting_states() if waiting else []
         answers: list[Any] = []
         for i, (swag, member) in enumerate(zip(pane.swags, spec.members, strict=True)):
@@ -287,7 +313,8 @@ class OpenRowPane(RowPane):
             newest = rows[-1][0] if rows else None
             first = next((i for i, row in enumerate(rows) if row[0] == newest), len(rows))
             self._build(rows[:first])
-            self.rows, self.waiting, self.joined = PlaceQueue(rows[:first]), rows[first:], None
+            self.hold(rows[:first])
+            self.waiting, self.joined = rows[first:], None
         self.frozen = None
 
     def _take_over(self, twin: Self) -> None:
@@ -300,6 +327,9 @@ class OpenRowPane(RowPane):
 
     def all_rows(self) -> list[Row]:
         return super().all_rows() + (self.waiting if self.frozen is None else [])
+
+    def newest_row(self) -> Row:
+        return self.waiting[-1] if self.waiting else super().newest_row()
 
     def held(self) -> int:
         return super().held() + (len(self.waiting) if self.frozen is None else 0)

@@ -360,6 +360,10 @@ class SharedPane:
         shared = self.shared
         return shared.rows[shared.starts[self.window] - shared.base :]
 
+    def newest_row(self) -> Row:
+        """The newest row, of which there must be one."""
+        return self.shared.rows[-1] if self.frozen is None else rows_of([array[-1:] for array in self.frozen])[0]
+
     def held(self) -> int:
         shared = self.shared
         if self.frozen is not None:

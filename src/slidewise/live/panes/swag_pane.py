@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from slidewise.engine.running_pane import for_each
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.types import Arguments, Place
 from slidewise.operators.operator import Operator
-from slidewise.swag.structures.queues import PlaceQueue
+from slidewise.swag.structures.queues import PlaceIndex
+
+Item = TypeVar("Item", bound=tuple[Any, ...])
 
 
 class SwagPane(ABC):
@@ -67,15 +70,20 @@ class SwagPane(ABC):
     def _answers(self) -> list[Any]:
         """The answer of each member over the rows that the window holds."""
 
-    def _roll_back(self, items: PlaceQueue) -> None:
+    def _roll_back(self, items: deque[Item], places: PlaceIndex | None) -> None:
         """Put items and SWAGs back to what they were at `begin`; no function of an operator is called, since it may be
         what failed."""
         if self.gone:
-            items.put_back(self.gone)
+            items.extendleft(reversed(self.gone))
             self.gone = None
-        if self.added:
-            items.drop_last(self.added)
-            self.added = 0
+        for _ in range(self.added):
+            items.pop()
+        if places is not None:
+            if len(places) - self.added >= len(items):
+                places.drop_last(self.added)
+            else:  # places of rows that had left were dropped, and the rows are back
+                places.fill(item[0] for item in items)
+        self.added = 0
         for swag in self.swags:
             swag._rollback()
 

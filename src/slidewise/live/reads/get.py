@@ -14,6 +14,8 @@ from slidewise.live.types import EventRow, Key, Time
 if TYPE_CHECKING:
     from slidewise.live.live import KeyState, Live
 
+READ = "this was a read, and nothing has changed"
+
 
 def get(live: Live, key: EventRow | None, at: Any) -> list[Any]:
     """See `Live.get`: the answers in the order of specs."""
@@ -56,37 +58,33 @@ def answers_as_of(live: Live, key: Key, time: Time | None) -> list[Any]:
     key_state: Any = live.key_states.get(key)
     if key_state is None:
         return [answer for spec in live.specs for answer in spec.empty_answers()]
-    if isinstance(live, Revising):
-        assert time is not None
-        check_retained(live, key, time, key_state.now)
-    elif time is not None and time < key_state.now:
-        raise TimeOrderError(_passed(live, key, time, key_state.now))
+    if time is not None:
+        check_time(live, key, time, key_state.now)
     values: list[Any] = []
-    for at, spec in enumerate(live.specs):
-        try:
-            if isinstance(live, Revising):
-                answers = key_state.answers_at(spec, at, time)
-            else:
-                answers = _pane_answers(live, key_state, at, time)
-            if spec.declared:
-                spec.check(answers)
-        except Exception as error:
-            raise_operator_error(spec, error, "this was a read, and nothing has changed")
-        values += answers
+    for at in range(len(live.specs)):
+        values += spec_answers(live, key_state, at, time)
     return values
 
 
-def _pane_answers(live: Live, key_state: KeyState, at: int, time: Time | None) -> list[Any]:
-    """The answers of the pane at this index as of a time, not before the key's newest."""
-    spec, pane = live.specs[at], key_state.panes[at]
-    if not spec.numbered:
-        assert time is not None
-        return pane.answers_at(time)
-    if not spec.is_open:
-        return pane.answers_at(key_state.count - 1)
-    if time is None or time != key_state.now:
-        return pane.answers_at(key_state.count)
-    return first_answers(live, key_state, at)
+def spec_answers(live: Live, key_state: Any, at: int, time: Time | None) -> list[Any]:
+    """The answers of the spec at this index as of a time that a key can be read at."""
+    spec = live.specs[at]
+    try:
+        if isinstance(live, Revising):
+            answers: list[Any] = key_state.answers_at(spec, at, time)
+        elif not spec.numbered:
+            answers = key_state.panes[at].answers_at(time)
+        elif not spec.is_open:
+            answers = key_state.panes[at].answers_at(key_state.count - 1)
+        elif time is None or time != key_state.now:
+            answers = key_state.panes[at].answers_at(key_state.count)
+        else:
+            answers = first_answers(live, key_state, at)
+        if spec.declared:
+            spec.check(answers)
+    except Exception as error:
+        raise_operator_error(spec, error, READ)
+    return answers
 
 
 def first_answers(live: Live, key_state: KeyState, at: int) -> list[Any]:
@@ -101,26 +99,28 @@ def first_answers(live: Live, key_state: KeyState, at: int) -> list[Any]:
     return [list(answer) if type(answer) is list else answer for answer in answers]
 
 
-def check_retained(live: Revising, key: Key, time: Time, newest: Time) -> None:
-    """Refuse a read before what a live definition that revises retains of a key."""
-    if live.retention is not None and time < earlier(newest, live.retention):
-        shown = live.time_reader.shown
-        raise TimeOrderError(
-            f"at={shown(time)} lies more than {live.retain} before {shown(newest)}, the newest event"
-            f"{_whose(live, key)}, and rows are retained for {live.retain}; read as of a later time, or retain them "
-            "for longer: live(late='revise', retain=...)"
-        )
+def oldest_time(live: Live, newest: Time) -> Any:
+    """The oldest time that a key can be read as of, by its newest event's; None where it can be of any time."""
+    if not isinstance(live, Revising):
+        return newest
+    return None if live.retention is None else earlier(newest, live.retention)
 
 
-def _passed(live: Live, key: Key, time: Time, newest: Time) -> str:
-    """What is wrong with a read before a key's newest event."""
+def check_time(live: Live, key: Key, time: Time, newest: Time, row: int | None = None) -> None:
+    """Refuse a read as of a time that a key cannot be read as of; `row` is that of a table of requests."""
+    oldest = oldest_time(live, newest)
+    if oldest is None or time >= oldest:
+        return
     shown = live.time_reader.shown
-    return (
-        f"at={shown(time)} lies before {shown(newest)}, the newest event{_whose(live, key)}, and rows that have left a "
-        "window since then are gone; read as of a later time, use live(late='revise'), which retains rows, or "
-        "definition.as_of(labels, events) over a table of the events"
+    at = f"at={shown(time)}" if row is None else f"the time in row {row}, {shown(time)},"
+    whose = f" of the key {key!r}" if live.definition.by else ""
+    if isinstance(live, Revising):
+        raise TimeOrderError(
+            f"{at} lies more than {live.retain} before {shown(newest)}, the newest event{whose}, and rows are retained "
+            f"for {live.retain}; read as of a later time, or retain them for longer: live(late='revise', retain=...)"
+        )
+    raise TimeOrderError(
+        f"{at} lies before {shown(newest)}, the newest event{whose}, and rows that have left a window since then are "
+        "gone; read as of a later time, use live(late='revise'), which retains rows, or definition.as_of(labels, "
+        "events) over a table of the events"
     )
-
-
-def _whose(live: Live, key: Key) -> str:
-    return f" of the key {key!r}" if live.definition.by else ""

@@ -37,7 +37,6 @@ from slidewise.live.types import Key, Time
 from slidewise.operators.values.equality import same
 from slidewise.swag.fiba.check import entries
 from slidewise.swag.fiba.serialise import rebuild, shape_of
-from slidewise.swag.structures.queues import PlaceQueue
 
 if TYPE_CHECKING:
     from slidewise.live.live import KeyState, Live
@@ -179,7 +178,7 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
         newest = rows[-1][0]
         together = rows[first][0] == newest and (not first or rows[first - 1][0] < newest)
         require(together, "rows wait that are not of the newest time")
-    pane.rows = PlaceQueue(rows[:first])
+    pane.hold(rows[:first])
     if isinstance(pane, OpenRowPane):
         pane.waiting, pane.joined = rows[first:], None
         if waiting:

@@ -26,9 +26,10 @@ class IndexedDabaLite(DabaLite):
     [5, 5, 4, 4, 2, 2, 1, None]
     """
 
-    __slots__ = ()
+    __slots__ = ("_since",)
 
     _chunks: BlockChunks
+    _since: int  # all rows from this position on came one by one
 
     def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
@@ -36,8 +37,10 @@ class IndexedDabaLite(DabaLite):
         at = E & MASK
         cE: Chunk = self._cE if at else self._next_chunk()
         cE[at] = v
-        if E & 1:  # the slot before is that of the youngest row, which is its own state in every part
+        if at & 1:  # the slot before is that of the youngest row, which is its own state in every part
             cE[at + CHUNK] = self._combine(cE[at - 1], v)
+        elif at & 2 and at > 2 and self.F <= E - 6 >= self._since:  # `BlockChunks.make`, for speed
+            cE[at + CHUNK] = self._combine(cE[at + (CHUNK - 5)], cE[at + (CHUNK - 3)])
         else:
             self._chunks.make(self._combine, cE, E, self.F)
         self._fixup(self.F, self._cF, E + 1, cE, v if self.B == E else self._combine(self.aggB, v), self._log)
@@ -53,6 +56,7 @@ class IndexedDabaLite(DabaLite):
     def clear(self) -> None:
         super().clear()
         self._chunks = BlockChunks()
+        self._since = 0
 
     def _slot(self, p: int) -> State:
         return self._chunks.slot(p)
@@ -60,18 +64,15 @@ class IndexedDabaLite(DabaLite):
     def _plain(self, start: int, stop: int) -> State:
         return self._chunks.fold(self._combine, start, stop, self.E)
 
-    def _release_left(self) -> None:
-        super()._release_left()
-        if self._before is not None and self._before[0] is not self._cF:
-            self._chunks.forget(self.F)
-
     def _rollback(self) -> None:
         super()._rollback()
         self._chunks.take_back(self.E)
+        self._since = self._chunks.origin
 
     def _load(self, numbers: list[int], states: list[State]) -> None:
         super()._load(numbers, states)
         if self.E:
+            self._since = self.E
             self._chunks.fill(self._cF, self.E, self._combine, (self.R, self.A), self.B)
 
     def stored(self) -> int:

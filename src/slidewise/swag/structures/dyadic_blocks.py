@@ -11,6 +11,7 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import Combine, State
@@ -29,16 +30,18 @@ class BlockChunks(Chunks):
     products at all.
     """
 
-    __slots__ = ("_first", "_left", "_origin", "_plain", "_table", "_unmade")
+    __slots__ = ("_first", "_left", "_plain", "_table", "_tails", "_tails_end", "_unmade", "origin")
 
     def __init__(self) -> None:
         super().__init__(fields=2, both_ways=True)
         self._table: list[Chunk | None] = []
         self._first = 0  # the number of the table's first chunk
         self._left = 0  # chunks before this number have left
-        self._origin = 0  # rows before this position did not come one by one
+        self.origin = 0  # rows before this position did not come one by one
         self._plain = (0, 0)  # from where to where they hold their own states all the same
         self._unmade = 0
+        self._tails: dict[int, State] = {}  # products that reads have made, and up to which ends
+        self._tails_end = (0, 0)
 
     def append(self, last: Chunk | None, position: int) -> Chunk:
         """A chunk behind the last, whose first position is this one."""
@@ -56,7 +59,7 @@ class BlockChunks(Chunks):
         self._table = [first]
         for _ in range((rows - 1) >> BITS):
             self._table.append(self._table[-1][NEXT])  # type: ignore[index]
-        self._origin, self._plain = last, plain
+        self.origin, self._plain = last, plain
         low, high = plain
         chunk = first
         try:
@@ -69,7 +72,7 @@ class BlockChunks(Chunks):
                 elif low < p < high or p > last:
                     chunk[at + CHUNK] = combine(chunk[at - 1], chunk[at])
         except Exception:
-            self._unmade = self._origin = rows
+            self._unmade = self.origin = rows
             self._plain = (0, 0)
 
     def forget(self, start: int) -> None:
@@ -86,6 +89,7 @@ class BlockChunks(Chunks):
     def take_back(self, stop: int) -> None:
         """Let go of the chunks from a position on, which were appended and have no rows now."""
         del self._table[((stop - 1) >> BITS) + 1 - self._first :]
+        self._tails_end = (0, 0)
 
     def cut(self) -> None:
         """Undo the backward links, so that chunks are freed at once."""
@@ -108,7 +112,7 @@ class BlockChunks(Chunks):
         first = p - 3 * low
         if first < start or not p:
             return
-        if first < self._origin and not self._plain[0] <= first < p - low <= self._plain[1]:
+        if first < self.origin and not self._plain[0] <= first < p - low <= self._plain[1]:
             return
         at = p & MASK
         if low > 2:
@@ -134,36 +138,58 @@ class BlockChunks(Chunks):
         """
         table, first = self._table, self._first
         p = start
-        agg: State = None
-        empty = True
+        parts = []
         while p < self._unmade and p < stop:
-            agg = self.slot(p) if empty else combine(agg, self.slot(p))
-            empty = False
+            parts.append(self.slot(p))
             p += 1
+        # As long as blocks can grow, p is a multiple of the size, and one is taken where the next size has no block.
         size = 1
-        rises = True
-        while p < stop:
-            if rises:
-                # As far as blocks can grow: p is a multiple of the size.
-                if p + size <= stop and (size < 4 or p + size + (size >> 1) < end):
-                    if not p & size:
-                        size <<= 1
-                        continue
+        while p + size <= stop and (size < 4 or p + size + (size >> 1) < end):
+            if p & size:
+                if size == 1:
+                    parts.append(table[(p >> BITS) - first][p & MASK])  # type: ignore[index]
                 else:
-                    rises = False
-                    size >>= 1
-                    continue
+                    q = p + 1 if size == 2 else p + size + (size >> 1)
+                    parts.append(table[(q >> BITS) - first][(q & MASK) + CHUNK])  # type: ignore[index]
+                p += size
+            size <<= 1
+        if p < stop:
+            parts.append(self._tail(combine, p, size, stop, end))
+        return reduce(combine, parts)
+
+    def _tail(self, combine: Combine, p: int, size: int, stop: int, end: int) -> State:
+        """The product of the rows from `p` up to `stop`, where blocks of this size do not fit, and shorter ones do.
+
+        All reads up to the same end come upon the same few positions, so products from these on are kept for the next.
+        """
+        if self._tails_end != (stop, end):
+            self._tails, self._tails_end = {}, (stop, end)
+        tails, table, first = self._tails, self._table, self._first
+        met = []
+        while p < stop and p not in tails:
+            size >>= 1
+            if size > 2:
+                most = min(stop, end - 1 - (size >> 1)) - size
+                while p <= most and p not in tails:
+                    q = p + size + (size >> 1)
+                    met.append((p, table[(q >> BITS) - first][(q & MASK) + CHUNK]))  # type: ignore[index]
+                    p += size
+            elif size == 2:
+                while p + 2 <= stop and p not in tails:
+                    met.append((p, table[((p + 1) >> BITS) - first][((p + 1) & MASK) + CHUNK]))  # type: ignore[index]
+                    p += 2
             else:
-                while size > 1 and (p + size > stop or (size > 2 and p + size + (size >> 1) >= end)):
-                    size >>= 1
-            if size < 2:
-                made = table[(p >> BITS) - first][p & MASK]  # type: ignore[index]
-            else:
-                q = p + 1 if size == 2 else p + size + (size >> 1)
-                made = table[(q >> BITS) - first][(q & MASK) + CHUNK]  # type: ignore[index]
-            agg = made if empty else combine(agg, made)
-            empty = False
-            p += size
+                met.append((p, table[(p >> BITS) - first][p & MASK]))  # type: ignore[index]
+                p += 1
+        if p < stop:
+            agg = tails[p]
+        else:
+            p, agg = met.pop()
+            tails[p] = agg
+        while met:
+            p, block = met.pop()
+            agg = combine(block, agg)
+            tails[p] = agg
         return agg
 
     def _check(self, operator: Operator, start: int, stop: int, states: Sequence[State] | None = None) -> None:
@@ -178,9 +204,7 @@ class BlockChunks(Chunks):
             low = p & -p
             first, size = (p - 1, 2) if p & 1 else (p - 3 * low, 2 * low)
             stop_of_block = first + size
-            if first < start or (
-                first < self._origin and not self._plain[0] <= first < stop_of_block <= self._plain[1]
-            ):
+            if first < start or (first < self.origin and not self._plain[0] <= first < stop_of_block <= self._plain[1]):
                 continue
             expected = states[first - start]
             for state in states[first - start + 1 : first - start + size]:

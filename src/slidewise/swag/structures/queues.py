@@ -9,8 +9,7 @@ to double. A chunk is a plain list: `CHUNK` slots for each field of an element, 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from slidewise.operators.types import State
@@ -53,6 +52,9 @@ class Chunks:
             if self._both_ways:
                 chunk[PREV] = last
         return chunk
+
+    def forget(self, start: int) -> None:
+        """Learn that the positions before this one are gone for good."""
 
     def release(self, chunk: Chunk) -> None:
         """Keep a chunk that has left the front, cut off from the one behind it."""
@@ -157,115 +159,70 @@ class Stack:
                 chunk = chunk[PREV]
 
 
-class PlaceQueue:
-    """A queue of tuples, each of which begins with its place, in the order of places: where a place lies is found in
-    O(log n) steps, and every other step takes constant time.
+class PlaceIndex:
+    """The places of a queue's rows, which never fall: where one lies is found in O(log n) steps.
 
-    The tuples lie in blocks of `BLOCK`; `oldest` stands at an offset in the first, and all but the last are full.
+    Rows leave the queue without a word: what lies here before its last `size` places has left, and goes when the next
+    block begins. `last` is the block that places are appended to; all others hold `BLOCK` of them.
 
-    >>> queue = PlaceQueue([(1, "a"), (4, "b"), (4, "c"), (9, "d")])
-    >>> queue.count_before(4), queue.count_before(5), queue.pop_before(4), len(queue), queue.oldest()
-    (1, 3, [(1, 'a')], 3, 4)
+    >>> index = PlaceIndex([1, 4, 4, 9])
+    >>> index.count_before(4, size=4), index.count_before(5, size=4), index.count_before(5, size=2)
+    (1, 3, 1)
     """
 
-    __slots__ = ("_at", "_blocks", "_size")
+    __slots__ = ("_blocks", "last")
 
     BLOCK = 256
 
-    def __init__(self, items: Iterable[tuple[Any, ...]] = ()) -> None:
-        held = list(items)
-        self._blocks: list[list[Any]] = [held[i : i + self.BLOCK] for i in range(0, len(held), self.BLOCK)] or [[]]
-        self._at = 0
-        self._size = len(held)
+    def __init__(self, places: Iterable[Any] = ()) -> None:
+        self._blocks: list[list[Any]] = []
+        self.last: list[Any] = []
+        self.fill(places)
 
-    def append(self, item: tuple[Any, ...]) -> None:
-        """Put a tuple at the back."""
-        last = self._blocks[-1]
-        if len(last) == self.BLOCK:
-            last = []
-            self._blocks.append(last)
-        last.append(item)
-        self._size += 1
+    def fill(self, places: Iterable[Any]) -> None:
+        """Hold these places."""
+        held = list(places)
+        self._blocks = [held[i : i + self.BLOCK] for i in range(0, len(held), self.BLOCK)] or [[]]
+        self.last = self._blocks[-1]
 
-    def oldest(self) -> Any:
-        """The place of the oldest, of which there must be one."""
-        return self._blocks[0][self._at][0]
+    def append(self, place: Any, size: int) -> None:
+        """Put a place behind the others, of which the last `size` are still there."""
+        if len(self.last) == self.BLOCK:
+            self.begin_block(size)
+        self.last.append(place)
 
-    def pop_before(self, place: Any) -> list[Any]:
-        """Take out all before a place, and give them, the oldest first. Steps: one for each."""
-        left: list[Any] = []
-        blocks, at = self._blocks, self._at
-        first = blocks[0]
-        rest = self._size
-        while rest and first[at][0] < place:
-            left.append(first[at])
-            first[at] = None
-            at += 1
-            rest -= 1
-            if at == len(first):
-                at = 0
-                if len(blocks) > 1:
-                    del blocks[0]
-                else:
-                    blocks[0] = []
-                first = blocks[0]
-        self._at, self._size = at, rest
-        return left
-
-    def put_back(self, items: list[Any]) -> None:
-        """Put tuples that were taken out to the front again, the oldest first."""
-        for item in reversed(items):
-            if not self._at:
-                self._blocks.insert(0, [None] * self.BLOCK)
-                self._at = self.BLOCK
-            self._at -= 1
-            self._blocks[0][self._at] = item
-        self._size += len(items)
-        if not self._blocks[-1] and len(self._blocks) > 1:
-            del self._blocks[-1]
+    def begin_block(self, size: int) -> None:
+        """Begin a block, which the last one is too full for, and drop those whose rows have all left."""
+        left = len(self) - size
+        del self._blocks[: left // self.BLOCK]
+        self.last = []
+        self._blocks.append(self.last)
 
     def drop_last(self, count: int) -> None:
-        """Drop the youngest ones."""
+        """Drop the youngest places, that were appended last."""
         for _ in range(count):
-            self._blocks[-1].pop()
-            if not self._blocks[-1] and len(self._blocks) > 1:
+            if not self.last and len(self._blocks) > 1:
                 del self._blocks[-1]
-        self._size -= count
-        if not self._size:
-            self._blocks, self._at = [[]], 0
+                self.last = self._blocks[-1]
+            self.last.pop()
 
-    def count_before(self, place: Any) -> int:
-        """How many lie before a place. Steps: O(log n)."""
+    def count_before(self, place: Any, size: int) -> int:
+        """How many of the last `size` lie before a place. Steps: O(log n)."""
         blocks = self._blocks
-        i = bisect_left(blocks, [(place,)], 1) - 1
-        lo = self._at if not i else 0
-        return i * self.BLOCK + bisect_left(blocks[i], (place,), lo) - self._at
-
-    def youngest_first(self) -> Iterator[Any]:
-        """All of them, from the youngest back."""
-        blocks, at = self._blocks, self._at
-        for i in range(len(blocks) - 1, -1, -1):
-            yield from islice(reversed(blocks[i]), len(blocks[i]) - (0 if i else at))
-
-    def __iter__(self) -> Iterator[Any]:
-        blocks = self._blocks
-        yield from islice(blocks[0], self._at, None)
-        for block in islice(blocks, 1, None):
-            yield from block
+        i = bisect_left(blocks, [place], 1) - 1
+        return max(i * self.BLOCK + bisect_left(blocks[i], place) - len(self) + size, 0)
 
     def __len__(self) -> int:
-        return self._size
+        """The number of places, those included that have left."""
+        return (len(self._blocks) - 1) * self.BLOCK + len(self.last)
 
-    def _check(self) -> None:
-        """Verify the blocks, and the order of places."""
-        blocks, at = self._blocks, self._at
-        assert blocks, "there is a block"
-        assert all(len(block) == self.BLOCK for block in blocks[:-1]), "all blocks but the last are full"
-        assert len(blocks) == 1 or blocks[-1], "the last block of several is not empty"
-        assert sum(map(len, blocks)) - at == self._size, f"{self._size} tuples stand behind the offset {at}"
-        assert blocks[0][:at] == [None] * at, "what was taken out is let go of"
-        places = [item[0] for item in self]
-        assert all(not b < a for a, b in pairwise(places)), "places are in order"
+    def _check(self, places: Sequence[Any]) -> None:
+        """Verify the blocks, and that they end with these places."""
+        assert self._blocks[-1] is self.last, "places are appended to the last block"
+        assert all(len(block) == self.BLOCK for block in self._blocks[:-1]), "all blocks but the last are full"
+        held = [place for block in self._blocks for place in block]
+        assert held[len(held) - len(places) :] == list(places), "it ends with the places of the queue"
+        assert len(held) - len(places) <= len(places) + 2 * self.BLOCK or not places, "what has left is dropped in time"
 
 
 class Ring:
