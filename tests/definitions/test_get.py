@@ -102,7 +102,7 @@ def reads_of(definition: sw.Sliding, seen: list[dict[str, Any]], draw: st.DataOb
     return reads
 
 
-@pytest.mark.rule(15)
+@pytest.mark.rule(19)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), definition=definitions(), events=rows, spikes=st.booleans())
 def test_get_gives_what_the_judge_gives(

@@ -4,54 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition
 from slidewise.engine.event_values import without_nan
-from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of
+from slidewise.engine.window_spec import readers_of, window_specs_of
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.event_times import NUMBER, TimeReader
 from slidewise.live.first_answers import Firsts, specs_of_rows_before
+from slidewise.live.key_state import KeyState
 from slidewise.live.keys import SIMPLE, canonical, key_parts
 from slidewise.live.missing_values import OTHERS, ColumnKinds
 from slidewise.live.operator_errors import raise_operator_error
-from slidewise.live.panes.pane import new_panes
 from slidewise.live.panes.shared_pane import plan_sharing
 from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, PushResult, SetAside
-from slidewise.live.types import EventRow, Key, Time
+from slidewise.live.types import EventRow, Key, Stats, Time
 
 Answered = Callable[[dict[str, Any]], Any]
-
-
-class Stats(NamedTuple):
-    """Counts of the events so far: `events` came in, and each was answered, or dropped as late, or waits, or was put
-    aside since it lay ahead of time."""
-
-    events: int
-    answered: int
-    late: int
-    waiting: int
-    failed: int
-    keys: int
-    ahead: int = 0
-
-
-class KeyState:
-    """The state of one key: its newest time, how many rows it has had, and a pane for each window.
-
-    `firsts` are the answers of the first row of the newest time, see `first_answers`, one list for each of
-    `Live.rows_before`; None where a snapshot did not have them.
-    """
-
-    __slots__ = ("count", "firsts", "now", "panes")
-
-    def __init__(self, specs: list[WindowSpec]) -> None:
-        self.now: Time | None = None
-        self.count = 0
-        self.panes = new_panes(specs)
-        self.firsts: Firsts | None = []
 
 
 class Live:
@@ -252,19 +223,7 @@ class Live:
 
     def forget_rows(self, key_state: Any, columns: set[str]) -> Callable[[], None]:
         """Empty a key's windows over some columns; returns what undoes that."""
-        before, fresh = key_state.panes, new_panes(self.specs)
-        firsts = key_state.firsts
-        pairs = zip(before, fresh, strict=True)
-        key_state.panes = [new if columns & set(new.spec.columns) else old for old, new in pairs]
-        if firsts:
-            key_state.firsts = [
-                self.specs[at].empty_answers() if columns & set(self.specs[at].columns) else old
-                for (at, _), old in zip(self.rows_before, firsts, strict=True)
-            ]
-
-        def undo() -> None:
-            key_state.panes, key_state.firsts = before, firsts
-
+        undo: Callable[[], None] = key_state.empty_windows(self.specs, columns, self.rows_before)
         return undo
 
     def read(self, row: EventRow) -> tuple[Key, Any, str | None]:

@@ -12,7 +12,8 @@ from slidewise.live.revising import Revising
 from slidewise.live.types import EventRow, Key, Time
 
 if TYPE_CHECKING:
-    from slidewise.live.live import KeyState, Live
+    from slidewise.live.key_state import KeyState
+    from slidewise.live.live import Live
 
 READ = "this was a read, and nothing has changed"
 

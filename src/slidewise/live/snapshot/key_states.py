@@ -39,7 +39,8 @@ from slidewise.swag.fiba.check import entries
 from slidewise.swag.fiba.serialise import rebuild, shape_of
 
 if TYPE_CHECKING:
-    from slidewise.live.live import KeyState, Live
+    from slidewise.live.key_state import KeyState
+    from slidewise.live.live import Live
     from slidewise.live.revising import Revising
 
 

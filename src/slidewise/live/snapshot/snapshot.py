@@ -18,8 +18,9 @@ from slidewise.engine.codec import Reader, Writer
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.first_answers import decoded, encoded
+from slidewise.live.key_state import KeyState
 from slidewise.live.keys import canonical
-from slidewise.live.live import Answered, KeyState, Live
+from slidewise.live.live import Answered, Live
 from slidewise.live.revisable_state import RevisableState
 from slidewise.live.revising import Revising
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, LateTo
