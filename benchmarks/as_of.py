@@ -174,13 +174,12 @@ def on_spark(console: Console, quick: bool) -> list[Line]:
     with tempfile.TemporaryDirectory() as directory:
         frames = []
         for name, table in zip(("labels", "events"), made, strict=True):
-            zoned = table.column("ts").cast(pa.timestamp("us", "UTC"))
+            zoned = table.set_column(1, "ts", table.column("ts").cast(pa.timestamp("us", "UTC")))
             parts = Path(directory) / name
             parts.mkdir()
-            table = table.set_column(1, "ts", zoned)
             for i in range(4):
-                size = -(-len(table) // 4)
-                pq.write_table(table.slice(i * size, size), parts / f"{i}.parquet")
+                size = -(-len(zoned) // 4)
+                pq.write_table(zoned.slice(i * size, size), parts / f"{i}.parquet")
             frames.append(spark.read.parquet(str(parts)))
         labels, events = frames
         both = events.unionByName(labels, allowMissingColumns=True)
