@@ -1,4 +1,4 @@
-"""Logs of requests between events, as `live.get` answers them: audited, 0 of n differ; and with planted errors, those."""
+"""Logs of requests between events, as `live.get` answers them: 0 of n differ; with planted errors, exactly those."""
 
 from __future__ import annotations
 
