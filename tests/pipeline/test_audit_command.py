@@ -131,7 +131,7 @@ def test_times_without_a_zone_and_as_text(audit: Any, folder: Path, capsys: pyte
         (["--served", "nowhere.parquet"], "there is no nowhere.parquet; --served names"),
         (
             ["--key", "card=card_id", "--at", "decided"],
-            "column 'decided' not found; the log has card_id, decided_at, spent",
+            r"'decided' not found; the log has card_id, decided_at, spent; .*at=.*\(at= is --at here\)",
         ),
         (["--key", "crad=card_id"], "by= names the key 'crad'"),
         ([*NAMES, "--column", "spnt=spent"], "the aggregate 'spnt', .*did you mean 'spent'"),

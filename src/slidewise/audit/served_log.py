@@ -35,14 +35,15 @@ class ServedLog(NamedTuple):
         if at is not None and (not isinstance(at, str) or not at):
             raise SlidewiseError(f"at= is the name of the log's time column, not {at!r}")
         keys, on = LabelColumns.of(definition, at, by, "audit")
-        for name in (*keys, str(on)):
-            _check_column(name, names, index, "say so with at=... or by={...} where it has another name there")
+        for key, name in zip(definition.by, keys, strict=True):
+            _check_column(name, names, index, f"; where it has another name there, say so with by={{{key!r}: ...}}")
+        _check_column(str(on), names, index, "; where it has another name there, say so with at=...")
         written = _checked_columns(definition, columns)
         present = {name: written.get(name, name) for name in definition.columns if written.get(name, name) in names}
         for name, column in written.items():
-            _check_column(column, names, index, f"columns= says that {name!r} was served there")
+            _check_column(column, names, index, f"; columns= says that {name!r} was served there")
         for column in present.values():
-            _check_column(column, names, index, "")
+            _check_column(column, names, index)
             if column in (*keys, on):
                 raise InputError(f"column {column!r} of the log is a key or the time, and cannot be an answer too")
         if not present:
@@ -92,11 +93,11 @@ def _checked_columns(definition: Definition, columns: Mapping[str, str] | None) 
     return columns
 
 
-def _check_column(name: str, names: list[Any], index: Iterable[Any], what: str) -> None:
+def _check_column(name: str, names: list[Any], index: Iterable[Any], remedy: str = "") -> None:
     if name not in names:
         has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
         hint = did_you_mean(name, [str(column) for column in names])
         hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
-        raise InputError(f"column {name!r} not found; the log has {has or 'no columns'}{hint}; {what}")
+        raise InputError(f"column {name!r} not found; the log has {has or 'no columns'}{remedy}{hint}")
     if names.count(name) > 1:
         raise InputError(f"the log has {names.count(name)} columns named {name!r}; rename all but one")

@@ -14,6 +14,7 @@ from rich.console import Console
 from slidewise.audit.audit import Audit, check_settings
 from slidewise.audit.page import TITLE
 from slidewise.audit.terminal import aligned
+from slidewise.errors import SlidewiseError
 from slidewise.pipeline.commands import RunSettings, session_of
 from slidewise.pipeline.job.job import ROW, Job, read_job
 from slidewise.pipeline.job.outputs import check_page
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 COMPARE = "recompute and compare"
 PAGE = "audit.html"
 _FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".orc": "orc"}
+_ARGUMENTS = {"at=": "--at", "by=": "--key", "columns=": "--column"}  # of `Sliding.audit`, on the command line
 _OPTIONS = {"csv": {"header": "true", "inferSchema": "true"}}
 
 
@@ -96,16 +98,20 @@ def audit(spark: SparkSession, job: Job, cleaned: Cleaned, wanted: AuditSettings
     by = wanted.by or (labels.by if labels else {})
     events = cleaned.rows.drop(ROW)
     served = _in_time_of(_read(spark, wanted.served), at, events.schema[str(job.definition.on)].dataType.simpleString())
-    return job.definition.audit(
-        served,
-        events,
-        at,
-        by=by,
-        columns=wanted.columns,
-        tolerance=wanted.tolerance,
-        limit=wanted.limit,
-        **job.transform,
-    )
+    try:
+        return job.definition.audit(
+            served,
+            events,
+            at,
+            by=by,
+            columns=wanted.columns,
+            tolerance=wanted.tolerance,
+            limit=wanted.limit,
+            **job.transform,
+        )
+    except SlidewiseError as error:
+        told = [f"{name} is {option} here" for name, option in _ARGUMENTS.items() if name in str(error)]
+        raise type(error)(f"{error} ({', '.join(told)})" if told else str(error)) from error
 
 
 def _read(spark: SparkSession, path: str) -> DataFrame:
