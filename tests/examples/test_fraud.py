@@ -22,7 +22,8 @@ LINES = 60  # what a user writes, all in all
 
 @pytest.fixture(scope="module")
 def example(spark: Any) -> Iterator[dict[str, Any]]:
-    """The names of the example's script once it has run, on the tests' session."""
+    """The names of the example's script once it has run, on the tests' session, whose settings it changes."""
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
     sys.path.insert(0, str(FOLDER))
     try:
         with threadpool_limits(1):  # threads that wait for one another take all cores of a busy machine
@@ -30,6 +31,7 @@ def example(spark: Any) -> Iterator[dict[str, Any]]:
     finally:
         sys.path.remove(str(FOLDER))
         sys.modules.pop("payments", None)
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
 
 
 @pytest.fixture(scope="module")
