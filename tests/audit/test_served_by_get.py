@@ -13,9 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.live.live import Live
-
-pytestmark = pytest.mark.skipif(not hasattr(Live, "get"), reason="there is no live.get yet")
 
 
 def ask(definition: sw.Sliding, events: pa.Table, seed: int, lost: int | None = None, **options: Any) -> pa.Table:
