@@ -79,7 +79,7 @@ def event_table(rows: list[dict[str, Any]], clock: Clock) -> pa.Table:
     return table.set_column(2, "t", ticks([row["t"] for row in rows], clock.events, clock.unit))
 
 
-def label_table(rows: list[dict[str, Any]], clock: Clock, keys: pa.DataType = SCHEMA.field("k").type) -> pa.Table:
+def label_table(rows: list[dict[str, Any]], clock: Clock, keys: pa.DataType | None = None) -> pa.Table:
     """Labels with a number each, and a column that has the name of one of the events', and other values."""
     return pa.table(
         {
@@ -87,7 +87,7 @@ def label_table(rows: list[dict[str, Any]], clock: Clock, keys: pa.DataType = SC
             "t": ticks([row["t"] for row in rows], clock.labels, clock.unit),
             "j": pa.array([row["j"] for row in rows], pa.float64()),
             "x": pa.array([f"own {i}" for i in range(len(rows))], pa.string()),
-            "k": pa.array([row["k"] for row in rows], pa.string()).cast(keys),
+            "k": pa.array([row["k"] for row in rows], pa.string()).cast(keys or pa.string()),
         }
     )
 

@@ -93,7 +93,7 @@ LANES = pytest.mark.parametrize(
 def test_events_after_a_label_never_count(
     lane: str, clock: Q.Clock, events: Rows, labels: Rows, definition: sw.Sliding, others: Rows, seed: int
 ) -> None:
-    """Later events are shuffled, changed, removed and added; at the label's own time too, where no window holds them."""
+    """Later ones are shuffled, changed, removed and added; at the label's own time too, where no window holds them."""
     definition = Q.on_clock(definition, clock)
     choose = random.Random(seed)
     now = choose.choice(labels)["t"] // Q.QUARTERS * Q.QUARTERS
@@ -125,7 +125,7 @@ def test_events_after_a_label_never_count(
 def test_labels_never_see_one_another(
     lane: str, clock: Q.Clock, events: Rows, labels: Rows, definition: sw.Sliding, places: list[int]
 ) -> None:
-    """Labels that are left out, doubled, and in another order: the answers to all others stay; equal ones have equal."""
+    """Labels that are left out, doubled and moved change no other answer; equal ones have equal answers."""
     definition = Q.on_clock(definition, clock)
     note(repr(definition))
     table = Q.event_table(events, clock)
