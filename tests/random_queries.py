@@ -45,19 +45,20 @@ MOMENTS = [
 ]
 STREAMED = Clock(pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC"))
 
-times = st.integers(0, 12).map(lambda t: t * QUARTERS) | st.integers(0, 12 * QUARTERS)
-asked_times = times | st.integers(-4 * QUARTERS, 16 * QUARTERS) | st.just(120 * QUARTERS)
-events = st.lists(st.builds(lambda row, t: row | {"t": t}, row, times), max_size=25)
-labels = st.lists(
-    st.fixed_dictionaries(
-        {
-            "k": st.sampled_from(["a", "b", None, "never seen"]),
-            "j": st.sampled_from([0.0, -0.0, NAN, None, 7.5]),
-            "t": asked_times,
-        }
-    ),
-    max_size=15,
+times = st.integers(0, 8).map(lambda t: t * QUARTERS) | st.integers(0, 8 * QUARTERS)
+asked_times = times | st.integers(-4 * QUARTERS, 12 * QUARTERS) | st.just(120 * QUARTERS)
+event = st.builds(lambda row, t: row | {"t": t}, row, times)
+label = st.fixed_dictionaries(
+    {
+        "k": st.sampled_from(["a", "b", None, "never seen"]),
+        "j": st.sampled_from([0.0, -0.0, NAN, None, 7.5]),
+        "t": asked_times,
+    }
 )
+# Lists of no least length are short as a rule, and a few events under several keys are seldom in one window.
+events = st.lists(event, min_size=15, max_size=25) | st.lists(event, max_size=3)
+some_labels = st.lists(label, min_size=10, max_size=15) | st.lists(label, min_size=1, max_size=2)
+labels = some_labels | st.just([])
 timed_definitions = definitions().filter(lambda definition: definition.on is not None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import defaultdict
 from typing import Any
@@ -46,7 +47,7 @@ def exact(rows: Rows) -> list[str]:
 
 @pytest.mark.parametrize("lane", ["pyarrow", "pandas", "polars"])
 @given(events=Q.events, labels=Q.labels, definition=Q.timed_definitions, clock=clocks, keys=key_types)
-@settings(max_examples=40)
+@settings(max_examples=80)
 def test_tables_give_the_judges_answers(
     lane: str, events: Rows, labels: Rows, definition: sw.Sliding, clock: Q.Clock, keys: pa.DataType
 ) -> None:
@@ -62,7 +63,7 @@ def test_tables_give_the_judges_answers(
     ("lane", "clock"), [("sorted batches", PLAIN), ("shard", Q.STREAMED)], ids=["batches", "shard"]
 )
 @given(events=Q.events, labels=Q.labels, definition=Q.timed_definitions)
-@settings(max_examples=40)
+@settings(max_examples=80)
 def test_batches_and_shards_give_the_judges_answers(
     lane: str, clock: Q.Clock, events: Rows, labels: Rows, definition: sw.Sliding
 ) -> None:
@@ -70,6 +71,32 @@ def test_batches_and_shards_give_the_judges_answers(
     definition = Q.on_clock(definition, clock)
     note(repr(definition))
     asked, table = Q.label_table(labels, clock), Q.event_table(events, clock)
+    found = answers(lane, definition, asked, table)
+    assert_answers(definition, found, judge_table(definition, asked, table), asked.to_pylist())
+
+
+def which_rows() -> dict[str, Any]:
+    """Sums over windows of all ends, lengths and grains, of numbers each of which is a bit: they tell the rows."""
+    bits, ends = sw.sum("i"), ("right", "both", "left", "neither")
+    columns = {f"all {end}": bits.over("all", closed=end) for end in ends}
+    columns |= {f"rows {n} {end}": bits.over(rows=n, closed=end) for n in (1, 3) for end in ("right", "left")}
+    shapes = [(1, None), (2.5, None), (3, None), (3, 0.75), (2.5, 1), (1, 1)]
+    columns |= {f"{n} {g} {end}": bits.over(n, closed=end, grain=g) for n, g in shapes for end in ends}
+    return columns
+
+
+@pytest.mark.parametrize(
+    ("lane", "clock"),
+    [*(("pyarrow", clock) for clock in (*Q.NUMBERS, *Q.MOMENTS)), ("sorted batches", PLAIN), ("shard", Q.STREAMED)],
+    ids=str,
+)
+def test_the_ends_of_windows_are_exact(lane: str, clock: Q.Clock) -> None:
+    """Labels at every quarter of a unit over events at some of them, two at a time: each window holds its own rows."""
+    definition = Q.on_clock(sw.Sliding(by="k", on="t", columns=which_rows()), clock)
+    places = [0, 1, 3, 4, 4, 6, 8, 10, 12, 12, 13, 16, 20, 24]
+    nothing: dict[str, Any] = dict.fromkeys(("j", "x", "s", "ok"))
+    table = Q.event_table([nothing | {"k": "a", "t": t, "i": 2**n} for n, t in enumerate(places)], clock)
+    asked = Q.label_table([{"k": "a", "j": None, "t": t} for t in range(-8, 44)], clock)
     found = answers(lane, definition, asked, table)
     assert_answers(definition, found, judge_table(definition, asked, table), asked.to_pylist())
 
@@ -84,7 +111,7 @@ LANES = pytest.mark.parametrize(
 @LANES
 @given(
     events=Q.events,
-    labels=Q.labels.filter(bool),
+    labels=Q.some_labels,
     definition=Q.timed_definitions,
     others=st.lists(row, max_size=8),
     seed=st.integers(0, 2**20),
@@ -117,7 +144,7 @@ def test_events_after_a_label_never_count(
 @LANES
 @given(
     events=Q.events,
-    labels=Q.labels.filter(bool),
+    labels=Q.some_labels,
     definition=Q.timed_definitions,
     places=st.lists(st.integers(0, 99), max_size=20),
 )
@@ -155,6 +182,30 @@ def test_the_order_of_events_does_not_matter(
     one, other = (answers(lane, definition, asked, Q.event_table(rows, clock)) for rows in (events, shuffled))
     expected = [{name: lanes.plain(value) for name, value in row.items()} for row in one]
     assert_answers(definition, other, expected, labels)
+
+
+@given(events=Q.events, labels=Q.labels, definition=Q.timed_definitions)
+@settings(max_examples=25)
+def test_keys_may_be_forgotten_once_their_windows_are_empty(events: Rows, labels: Rows, definition: sw.Sliding) -> None:
+    """A shard that forgets a key as soon as no window of time can hold its events gives the same answers."""
+    definition = Q.on_clock(time_windows_of(definition), Q.STREAMED)
+    note(repr(definition))
+    asked, table = Q.label_table(labels, Q.STREAMED), Q.event_table(events, Q.STREAMED)
+    reaches = [one.window.extent(1_000).reach for one in definition.columns.values() if one.window]
+
+    def forgetful(*tables: Any) -> Rows:
+        with small_pages(150):
+            return as_of_lanes.on_a_shard(*tables, forget_after=math.ceil(max(reaches)))
+
+    found = as_of_lanes.answers(forgetful, definition, asked, table)
+    assert_answers(definition, found, judge_table(definition, asked, table), asked.to_pylist())
+
+
+def time_windows_of(definition: sw.Sliding) -> sw.Sliding:
+    """The definition without windows of rows and of everything so far."""
+    timed = {name: one for name, one in definition.columns.items() if one.window and one.window.last is not None}
+    assume(timed)
+    return sw.Sliding(definition.by, definition.on, definition.ties, timed)
 
 
 @given(events=Q.events, definition=Q.timed_definitions, clock=clocks)
