@@ -58,6 +58,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/percentiles.py --spark
 	@$(PY) benchmarks/grain.py
 	@$(PY) benchmarks/beats.py
+	@$(PY) benchmarks/as_of.py
 	@$(PY) benchmarks/spark_batch.py
 	@$(PY) benchmarks/spark_stream.py
 

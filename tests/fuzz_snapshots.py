@@ -230,7 +230,7 @@ def exercise(kind: Kind, blob: bytes, batches: bool = True) -> bool:
             step(live)
     with suppress(sw.SlidewiseError):
         again = definition.restore(live.snapshot())
-        for step in list(steps(kind, batches))[:2]:
+        for step in list(steps(kind, batches))[:10]:
             with suppress(sw.SlidewiseError):
                 step(again)
     return True
@@ -238,6 +238,12 @@ def exercise(kind: Kind, blob: bytes, batches: bool = True) -> bool:
 
 def steps(kind: Kind, batches: bool) -> Iterator[Any]:
     """What is done with a live definition, one after the other; with `batches`, through kernels too."""
+    for row in kind.rows(5, 3, kind.later):
+        yield lambda live, row=row: live.get(row)
+        yield lambda live, row=row: live.get(row, at=kind.time(kind.later + 7))
+    if batches:
+        asked = kind.table(kind.rows(9, 40, kind.later + 5))
+        yield lambda live: live.get_many(asked.drop_columns([*{*live.definition.columns} & {*asked.column_names}]))
     if batches:
         near = kind.table(kind.rows(7, 300, 900 if kind.batch else 130))
         yield lambda live: live.push_many(near)

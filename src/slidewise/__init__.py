@@ -15,6 +15,7 @@ from slidewise.errors import (
     WindowError,
     did_you_mean,
 )
+from slidewise.feature_set import FeatureSet
 from slidewise.operators import BY_NAME as _BY_NAME
 from slidewise.operators import (
     Operator,
@@ -81,6 +82,7 @@ __all__ = [
     "Daba",
     "DabaLite",
     "EmptyWindowError",
+    "FeatureSet",
     "Fiba",
     "FlatFat",
     "FlatFit",

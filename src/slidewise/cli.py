@@ -1,4 +1,4 @@
-"""The command line: `slidewise operators`, `cache`, `run`, `demo`, `tour`, `trace` and `bench paper`."""
+"""The command line: `slidewise operators`, `cache`, `run`, `audit`, `demo`, `tour`, `trace` and `bench paper`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import slidewise
 from slidewise.errors import SlidewiseError
 from slidewise.trace.command import add_arguments as add_trace_arguments
 
+DIFFERS, FAILED = 1, 2  # an audit's exit status where answers differ, and where there is none
 ROWS_LOST = 3  # a job's exit status where it is done, and more rows are lost for their times than it accepts
 
 
@@ -37,12 +38,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     run = commands.add_parser("run", help="run a job on Spark from a file")
     run.add_argument("job", metavar="job.toml", help="the job: source, cleaning, definition, sink")
-    run.add_argument(
-        "--allow-imports",
-        action="store_true",
-        help="import the modules that the job's own operators are in, also from its folder; this runs their code",
-    )
     run.set_defaults(run=_run)
+
+    audit = commands.add_parser("audit", help="compare what was served with what a job's source gives, with a report")
+    audit.add_argument("job", metavar="job.toml", help="the job: source, cleaning, definition")
+    audit.add_argument("--served", required=True, metavar="FILE", help="the log: keys, times of requests, and answers")
+    audit.add_argument("--at", metavar="COLUMN", help="the log's time (the labels', or the definition's own)")
+    audit.add_argument(
+        "--key", action="append", default=[], type=_setting, metavar="KEY=COLUMN", help="a key's name in the log"
+    )
+    audit.add_argument(
+        "--column", action="append", default=[], type=_setting, metavar="NAME=COLUMN", help="an aggregate's name there"
+    )
+    audit.add_argument(
+        "--tolerance", type=_share, default=0.0, metavar="X", help="by which share floats may differ (0)"
+    )
+    audit.add_argument("--limit", type=_limit, default=1_000, metavar="N", help="differences kept of a column (1000)")
+    audit.add_argument("--report", metavar="FILE", help="the page that is written (audit.html in the job's sink)")
+    audit.set_defaults(run=_audit, failed=FAILED)
 
     demo = commands.add_parser("demo", help="a million events of manufacturing equipment on Spark, with a report")
     demo.add_argument("file", nargs="?", help="a file of the DEBS 2012 challenge, instead of made events")
@@ -60,26 +73,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument("--others", action="store_true", help="algorithms that the paper did not run, too")
     bench.set_defaults(run=_bench)
 
-    for command in (run, demo):
+    for command in (run, audit):
+        command.add_argument(
+            "--allow-imports",
+            action="store_true",
+            help="import the modules that the job's own operators are in, also from its folder; this runs their code",
+        )
+    for command in (run, audit, demo):
         command.add_argument("--master", metavar="URL", help="Spark's master (the job's own, or local[*])")
         command.add_argument(
             "--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="a setting of Spark's"
         )
         command.add_argument("--overwrite", action="store_true", help="replace results that are there")
+        command.add_argument("--verbose", action="store_true", help="show Spark's log, and errors in full")
+    for command in (run, demo):
         command.add_argument(
             "--replay",
             action=argparse.BooleanOptionalAction,
             default=command is demo,
             help="stream the rows through the definition too, and compare",
         )
-        command.add_argument("--verbose", action="store_true", help="show Spark's log, and errors in full")
 
     options = parser.parse_args(arguments)
     try:
         return options.run(options) or 0
     except SlidewiseError as error:
         sys.stderr.write(f"slidewise: {error}\n")
-        return 1
+        return int(getattr(options, "failed", 1))
     except BrokenPipeError:
         sys.stderr.close()
     except KeyboardInterrupt:
@@ -144,6 +164,13 @@ def _run(options: argparse.Namespace) -> int:
     return ROWS_LOST if run_file(options.job, RunSettings.of(options)).warning else 0
 
 
+def _audit(options: argparse.Namespace) -> int:
+    from slidewise.pipeline.audit_command import AuditSettings, audit_file
+    from slidewise.pipeline.commands import RunSettings
+
+    return 0 if audit_file(options.job, RunSettings.of(options), AuditSettings.of(options)) else DIFFERS
+
+
 def _demo(options: argparse.Namespace) -> int:
     from slidewise.pipeline.commands import RunSettings, demo
 
@@ -171,6 +198,22 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 50_000_000:
         raise argparse.ArgumentTypeError(f"from 1 to 50000000 events can be made, not {text!r}")
     return int(text)
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a limit is a number of rows, from 1 on, not {text!r}")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise argparse.ArgumentTypeError(f"a tolerance is a share, from 0 to less than 1, not {text!r}")
+    return share
 
 
 def _seconds(text: str) -> float:

@@ -187,12 +187,26 @@ def _operator(name: object, parameters: Mapping[str, Any], find: Find) -> Operat
 
 def to_toml(definition: Definition) -> str:
     """The definition as TOML."""
+    return "\n".join(_toml_lines(definition)).lstrip("\n") + "\n"
+
+
+def tables_to_toml(definitions: Mapping[str, Definition]) -> str:
+    """Definitions by name as TOML, each in a table of its own."""
+    parts = []
+    for name, definition in definitions.items():
+        lines = [f"[{_text(name)}]", *_toml_lines(definition, f"{_text(name)}.")]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _toml_lines(definition: Definition, prefix: str = "") -> list[str]:
+    """The lines of a definition; `prefix` is the path of the table that they are in, with a dot."""
     written = to_dict(definition)
     lines = [f"{key} = {_value(value)}" for key, value in written.items() if key != "columns"]
     for name, column in written["columns"].items():
-        lines += ["", f"[columns.{_text(name)}]"]
+        lines += ["", f"[{prefix}columns.{_text(name)}]"]
         lines += [f"{key} = {_value(value)}" for key, value in column.items()]
-    return "\n".join(lines).lstrip("\n") + "\n"
+    return lines
 
 
 def from_toml_text(text: str) -> dict[str, Any]:

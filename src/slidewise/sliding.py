@@ -16,6 +16,7 @@ from slidewise.windows import Length
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from slidewise.audit.audit import Audit
     from slidewise.columns.frames import Table
     from slidewise.live.live import Live
     from slidewise.live.set_aside import SetAside
@@ -25,7 +26,8 @@ class Sliding(Definition):
     """A definition of sliding windows that runs: keys, a time column, and named aggregates, answered at every event.
 
     Run it: `definition(table)` on pyarrow, pandas and polars tables, `definition.live()` one event at a time,
-    `definition.as_of(labels, events)` at other times than the events' own.
+    `definition.as_of(labels, events)` at other times than the events' own, `definition.audit(served, events)` against
+    what was served.
     Look at it: `explain()`, `repr`, `==`, `hash`, `fingerprint()`.
     Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot.
 
@@ -100,6 +102,60 @@ class Sliding(Definition):
         from slidewise.tables.as_of import as_of_tables
 
         return as_of_tables(self, labels, events, on, by)
+
+    def audit(
+        self,
+        served: Table | DataFrame,
+        events: Table | DataFrame,
+        at: str | None = None,
+        *,
+        by: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        tolerance: float = 0.0,
+        limit: int = 10_000,
+        **options: Any,
+    ) -> Audit:
+        """Recompute what was served, by `as_of` over the events, and compare: the audit is true where all is equal.
+
+        `served` is a log: the keys, the time of the request in the column `at`, and the answers that were given, in
+        columns named like the aggregates. `by` says which columns are the keys, as for `as_of`, and `columns` which
+        hold the answers, `{"spent": "feature_spent"}`, where they have other names. Aggregates that the log does not
+        have are not compared, and the audit names them.
+
+        Answers are equal exactly, floats to the last bit; with a `tolerance`, such as `1e-9`, floats may differ by that
+        share of the greater one. NaN equals NaN, and an integer a float of the same value. All differences are counted,
+        and of each column the earliest `limit` are listed. Spark DataFrames are compared where they are, and take the
+        options of `as_of`.
+
+        >>> import pyarrow as pa, slidewise as sw
+        >>> card = sw.Sliding(by="card", on="ts", spent=sw.sum("amount").over(10))
+        >>> events = pa.table({"card": [7, 7, 8], "ts": [1, 5, 6], "amount": [20, 30, 90]})
+        >>> served = pa.table({"card": [7, 7, 8], "served_at": [5, 11, 9], "spent": [50, 30, 91]})
+        >>> print(card.audit(served, events, at="served_at"))
+        1 of 3 answers differ (66.66 % are equal): 3 served rows, 1 column
+        ...
+        """
+        from slidewise.audit.audit import check_settings
+        from slidewise.audit.served_log import ServedLog
+
+        check_settings(tolerance, limit)
+        if any(getattr(side, "isStreaming", False) for side in (served, events)):
+            raise SlidewiseError("an audit is of what was served up to now; give it the stream's tables, not a stream")
+
+        def recompute(asked: Table | DataFrame) -> Any:
+            return self.as_of(asked, events, on=at, by=by, **options)
+
+        if _is_spark(served):
+            from slidewise.audit.spark_audit import audit_dataframe
+
+            log = ServedLog.of(self, served.columns, (), at, by, columns)
+            return audit_dataframe(self, log, served, recompute, tolerance, limit)
+        from slidewise.audit.table_audit import audit_table
+        from slidewise.columns.frames import frame_of
+
+        frame = frame_of(served)
+        log = ServedLog.of(self, frame.names, frame.index, at, by, columns)
+        return audit_table(self, log, served, recompute, tolerance, limit)
 
     def live(
         self,

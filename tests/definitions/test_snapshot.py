@@ -207,8 +207,8 @@ def test_state_that_is_not_plain_is_refused_with_the_reason() -> None:
         odd.snapshot()
 
 
-SINCE = {"shared": 2, "grain": 3, "finer_times": 6, "text_and_guard": 6}
-KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "open_and_waiting", "revised", *SINCE]
+SINCE = {"shared": 2, "grain": 3, "finer_times": 6, "text_and_guard": 6, "open_and_waiting": 7}
+KINDS = ["daba_lite", "subtract_on_evict", "slick_deque", "running", "revised", *SINCE]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -219,10 +219,16 @@ def test_rows_out_of_order_can_be_put_in_order(spark: SparkSession, tmp_path: Pa
     assert written["both"].to_pylist() == expected["both"].to_pylist()
 
 
-@pytest.mark.parametrize("name", ["manufacturing", "machines", "orders"])
+EXAMPLES = ["manufacturing", "machines", "orders"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples(spark: SparkSession, tmp_path: Path, name: str) -> None:
     job = read_job(ROOT / "examples" / f"{name}.toml")
-    assert {path.stem for path in (ROOT / "examples").glob("*.toml")} == {"manufacturing", "machines", "orders"}
+    assert {path.stem for path in (ROOT / "examples").glob("*.toml")} == {
+        *EXAMPLES,
+        "decisions",  # which tests/pipeline/test_labels.py runs
+    }
     job = dataclasses.replace(job, sink=str(tmp_path), report=None if job.report is None else str(tmp_path))
     done = run(job, spark)
     assert done.rows_in == {"manufacturing": 300, "machines": 240, "orders": 200}[name]

@@ -106,8 +106,9 @@ def test_dates_ask_at_midnight(spark: Any) -> None:
     labels = pa.table({"ts": pa.array([date(2024, 3, 1), date(2024, 3, 2)]), as_of_lanes.LABEL: [0, 1]})
     definition = sw.Sliding(on="ts", s=sw.sum("x").over("1d"))
     local = spark.createDataFrame(events).selectExpr("cast(ts as timestamp_ntz) as ts", "x")
-    found = run(definition, spark.createDataFrame(labels), local, parallel="by_key")
-    assert [row["s"] for row in found] == [1, 2]
+    for parallel in ("by_key", "auto"):
+        found = run(definition, spark.createDataFrame(labels), local, parallel=parallel)
+        assert [row["s"] for row in found] == [1, 2]
 
 
 def test_a_side_without_rows(spark: Any) -> None:

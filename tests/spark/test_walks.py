@@ -86,6 +86,16 @@ def test_single_events() -> None:
     check("live, single events", prepare)
 
 
+def test_reads() -> None:
+    def prepare() -> Callable[[], object]:
+        live = DEFINITION.live()
+        for i in range(200):
+            live.push({"k": 0, "t": START + timedelta(milliseconds=i), "x": float(i)})
+        return lambda: [live.get({"k": 0}, at=START + timedelta(seconds=10, milliseconds=i)) for i in range(200)]
+
+    check("live, a read", prepare)
+
+
 def test_batches_of_events() -> None:
     def prepare() -> Callable[[], object]:
         live = DEFINITION.live()

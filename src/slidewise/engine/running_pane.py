@@ -75,6 +75,14 @@ class RunningPane:
             self.late_count += 1
         return answers
 
+    def answers_at(self, place: int | float) -> list[Any]:
+        """The answers at a place, not before the newest, where no row comes; nothing changes. Combine calls: at most
+        1."""
+        states, count = self.states, self.count
+        if self.late_count and self.at < place:
+            states, count = self._joined(states, self.late_states), count + self.late_count
+        return self._answers_of(states, count)
+
     def settle(self) -> None:
         """Let the rows of the newest place join the others: all rows to come are later."""
         if self.late_count:
@@ -103,9 +111,12 @@ class RunningPane:
 
     def answers(self) -> list[Any]:
         """The answers over all rows but those that wait."""
-        states = self.states or [member.operator.identity for member in self.spec.members]
+        return self._answers_of(self.states, self.count)
+
+    def _answers_of(self, states: list[Any], count: int) -> list[Any]:
+        states = states or [member.operator.identity for member in self.spec.members]
         return [
-            member.operator.lower(state) if self.count >= member.least else None
+            member.operator.lower(state) if count >= member.least else None
             for member, state in zip(self.spec.members, states, strict=True)
         ]
 

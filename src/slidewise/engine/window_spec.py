@@ -15,8 +15,12 @@ from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.answer_types import check_answer
 from slidewise.operators.operator import Operator
+from slidewise.swag.daba_lite import DabaLite
+from slidewise.swag.indexed.indexed_daba_lite import IndexedDabaLite
+from slidewise.swag.indexed.indexed_subtract_on_evict import IndexedSubtractOnEvict
 from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
+from slidewise.swag.subtract_on_evict import SubtractOnEvict
 from slidewise.windows import Window
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import lowest
@@ -103,6 +107,11 @@ class WindowSpec:
         scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
         return scaled
 
+    def empty_answers(self) -> list[Any]:
+        """The answers of a window without rows, one for each member."""
+        members = self.members
+        return [None if member.least else member.operator.lower(member.operator.identity) for member in members]
+
     def check(self, answers: list[Any]) -> None:
         """Refuse answers, one for each member, that do not fit their declared types."""
         for member, answer in zip(self.members, answers, strict=True):
@@ -155,11 +164,28 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     return list(specs.values())
 
 
-def swags_of(members: list[Member]) -> list[Swag]:
-    """A SWAG for each member, and one for all of them where all are quantiles of the same values."""
+def swags_of(spec: WindowSpec) -> list[Swag]:
+    """A SWAG for each member, and one for all of them where all are quantiles of the same values.
+
+    From windows of time any number of rows may leave at once, so theirs are indexed, see `swag.indexed`.
+    """
+    members = spec.members
     if len(members) > 1 and all(member.algorithm is OrderStatistics for member in members):
         return OrderStatistics.several([member.operator for member in members])
-    return [member.algorithm(member.operator) for member in members if member.algorithm is not None]
+    swags = []
+    for member in members:
+        if member.algorithm is not None:
+            kept = spec.numbered or member.operator.traits.counts_rows
+            swags.append((member.algorithm if kept else indexed(member.algorithm))(member.operator))
+    return swags
+
+
+def indexed(algorithm: type[Swag]) -> type[Swag]:
+    """The form of an algorithm that also answers without its oldest rows; the same where it does that anyway."""
+    return _INDEXED.get(algorithm, algorithm)
+
+
+_INDEXED: dict[type[Swag], type[Swag]] = {DabaLite: IndexedDabaLite, SubtractOnEvict: IndexedSubtractOnEvict}
 
 
 def readers_of(specs: list[WindowSpec]) -> tuple[list[WindowSpec], list[int]]:

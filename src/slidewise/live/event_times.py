@@ -48,8 +48,11 @@ class TimeReader:
         self.kind: str | None = None
         self.fractions = False  # whether a time was a float, so that all that follow are
 
-    def read(self, time: Any) -> tuple[Time, str]:
-        """A time as a number, and its kind; the stream's `kind` stays until the event is taken in."""
+    def read(self, time: Any, what: str = "") -> tuple[Time, str]:
+        """A time as a number, and its kind; the stream's `kind` stays until the event is taken in.
+
+        `what` names the time in errors; the event's, if not said.
+        """
         if type(time) is datetime:
             zoned = time.tzinfo is not None
             age = time - (_EPOCH_UTC if zoned else _EPOCH)
@@ -58,18 +61,15 @@ class TimeReader:
         elif type(time) is int:
             number, kind = float(time) if self.fractions else time, NUMBER
         else:
-            number, kind = self._other(time)
+            number, kind = self._other(time, what or f"the event's time {self._definition.on!r}")
         if kind is not self.kind:
             self.check(kind, time)
         return number, kind
 
-    def _other(self, time: Any) -> tuple[Time, str]:
+    def _other(self, time: Any, what: str) -> tuple[Time, str]:
         """Read times of rarer types."""
         if time is None or time != time:
-            raise InputError(
-                f"the event's time {self._definition.on!r} is {time!r}; every event needs a time, so leave it out or "
-                "fill it in"
-            )
+            raise InputError(f"{what} is {time!r}; every event needs a time, so leave it out or fill it in")
         if hasattr(time, "dtype") and time.dtype.kind == "M":
             import numpy as np
 
@@ -86,7 +86,7 @@ class TimeReader:
         if isinstance(time, Real) and not isinstance(time, bool) and math.isfinite(time):
             return (int(time) if isinstance(time, Integral) and not self.fractions else float(time)), NUMBER
         raise InputError(
-            f"the event's time {self._definition.on!r} is {time!r}, which is no datetime, date or finite number"
+            f"{what} is {time!r}, which is no datetime, date or finite number"
             + ("; give it as datetime.fromisoformat(...)" if isinstance(time, str) else "")
         )
 

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition
 from slidewise.engine.event_values import without_nan
-from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of
+from slidewise.engine.window_spec import readers_of, window_specs_of
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.event_times import NUMBER, TimeReader
+from slidewise.live.first_answers import Firsts, specs_of_rows_before
+from slidewise.live.key_state import KeyState
 from slidewise.live.keys import SIMPLE, canonical, key_parts
 from slidewise.live.missing_values import OTHERS, ColumnKinds
 from slidewise.live.operator_errors import raise_operator_error
-from slidewise.live.panes.pane import new_panes
 from slidewise.live.panes.shared_pane import plan_sharing
 from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, PushResult, SetAside
-from slidewise.live.types import EventRow, Key, Time
+from slidewise.live.types import EventRow, Key, Stats, Time
 
 Answered = Callable[[dict[str, Any]], Any]
-
-
-class Stats(NamedTuple):
-    """Counts of the events so far: `events` came in, and each was answered, or dropped as late, or waits, or was put
-    aside since it lay ahead of time."""
-
-    events: int
-    answered: int
-    late: int
-    waiting: int
-    failed: int
-    keys: int
-    ahead: int = 0
-
-
-class KeyState:
-    """The state of one key: its newest time, how many rows it has had, and a pane for each window."""
-
-    __slots__ = ("count", "now", "panes")
-
-    def __init__(self, specs: list[WindowSpec]) -> None:
-        self.now: Time | None = None
-        self.count = 0
-        self.panes = new_panes(specs)
 
 
 class Live:
     """A definition fed event by event. Made by `definition.live()`.
 
     Feed it: `push(row)` one event, `push_many(table)` a batch, `flush()` answers what waits.
+    Read it: `get(key, at=...)` the aggregates of a key as of a time, `get_many(table)` those of many.
     Ask it: `stats`, `len()` for the number of keys.
     Keep it small, and keep it: `forget(before=...)` drops idle keys, `snapshot()` stores it all in bytes.
     """
@@ -86,7 +64,9 @@ class Live:
         if self.buffer is not None:
             self.buffer.others = self.kinds.others
         self.key_states: dict[Key, KeyState] = {}
-        self.newest: Time | None = None
+        self.rows_before = specs_of_rows_before(self.specs) if has_time else []
+        self.newest: Time | None = None  # of all events where some wait, these included
+        self.seen: Time | None = None  # the newest time of all keys
         self.events = self.answers = self.dropped = self.failed = 0
         self.effort = 0.0  # what batches through kernels have cost, see `batch.push_many.by_kernels`
         self.ready: list[dict[str, Any]] = []
@@ -179,11 +159,20 @@ class Live:
             self.time_reader.fractions = True
         for pane in key_state.panes:
             pane.keep()
+        if time is not None:
+            if self.rows_before and time != key_state.now:
+                key_state.firsts = self.firsts_of(values)
+            if self.seen is None or time > self.seen:
+                self.seen = time
         key_state.now = time
         key_state.count = number + 1
         self.events += 1
         self.answers += 1
-        return self._named(values)
+        return self.named(values)
+
+    def firsts_of(self, values: list[Any]) -> Firsts:
+        """The answers from windows of the rows before a row, of all its answers in the order of specs."""
+        return [values[part] for _, part in self.rows_before]
 
     @contextmanager
     def learning(self, shown: Mapping[str, str]) -> Iterator[None]:
@@ -226,18 +215,16 @@ class Live:
             self.key_states = {}
             for key, key_state in key_states.items():
                 parts = key_parts(key, self.definition.by)
-                null = self._key(dict(zip(self.definition.by, parts, strict=True)))
+                null = self.key_of(dict(zip(self.definition.by, parts, strict=True)))
                 self.key_states[key if null in key_states else null] = key_state
         if self.buffer is not None:
-            undos.append(self.buffer.reread(self._key))
+            undos.append(self.buffer.reread(self.key_of))
         return undo_all
 
     def forget_rows(self, key_state: Any, columns: set[str]) -> Callable[[], None]:
         """Empty a key's windows over some columns; returns what undoes that."""
-        before, fresh = key_state.panes, new_panes(self.specs)
-        pairs = zip(before, fresh, strict=True)
-        key_state.panes = [new if columns & set(new.spec.columns) else old for old, new in pairs]
-        return lambda: setattr(key_state, "panes", before)
+        undo: Callable[[], None] = key_state.empty_windows(self.specs, columns, self.rows_before)
+        return undo
 
     def read(self, row: EventRow) -> tuple[Key, Any, str | None]:
         """An event's key, its time as a number, and the kind of time that it is."""
@@ -245,13 +232,13 @@ class Live:
             many = "; push_many takes a table of them" if hasattr(row, "columns") else ""
             raise InputError(f"an event is a dict of its columns, not a {type(row).__name__}{many}")
         try:
-            key = self._key(row)
+            key = self.key_of(row)
             time, kind = (None, None) if self.definition.on is None else self.time_reader.read(row[self.definition.on])
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         return key, time, kind
 
-    def _named(self, values: list[Any]) -> dict[str, Any]:
+    def named(self, values: list[Any]) -> dict[str, Any]:
         """Answers by name, in the definition's order."""
         answers = dict(zip(self._names, values, strict=True))
         return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
@@ -268,7 +255,7 @@ class Live:
             f"{whose}; sort the events, or use live(late='drop') or live(late='{example_wait(reader.kind)}')"
         )
 
-    def _key(self, row: EventRow) -> Key:
+    def key_of(self, row: EventRow) -> Key:
         """An event's key in canonical form."""
         others = self.kinds.others
         if self._one_key is not None:
@@ -332,13 +319,17 @@ class Live:
             raise_operator_error(self.specs[at], error, "")
         for pane in key_state.panes:
             pane.keep()
+        if self.rows_before and time != key_state.now:
+            key_state.firsts = [answered[at][0] for at, _ in self.rows_before]
+        if self.seen is None or time > self.seen:
+            self.seen = time
         key_state.now = time
         key_state.count += len(peers)
         self.key_states[key] = key_state
         self.answers += len(peers)
         by_arrival: dict[int, dict[str, Any]] = {}
         for event, *values in zip(peers, *answered, strict=True):
-            by_arrival[event.number] = {**event.row, **self._named([value for part in values for value in part])}
+            by_arrival[event.number] = {**event.row, **self.named([value for part in values for value in part])}
         return [by_arrival[number] for number in sorted(by_arrival)]
 
     def deliver(self) -> list[dict[str, Any]]:
@@ -374,6 +365,33 @@ class Live:
 
         return push_many(self, table)
 
+    def get(self, key: EventRow | None = None, at: Any = None) -> dict[str, Any]:
+        """The aggregates of one key by name, as of a time; a read, which changes nothing.
+
+        `key` maps the definition's key columns to their values, {} or None where it has none; other columns are left
+        alone. The answer is that of a row of the key at this time which itself does not count: rows that have left by
+        then are out. Without `at` it is as of the newest event seen, of all keys; events that wait have not been seen.
+
+        `at` must not lie before the key's newest event, since what has left the windows is gone; where
+        `late="revise"`, it may lie as far back as is retained. Combine calls: O(log n) for each aggregate; see
+        docs/live.md for exact quantiles and `spikes=True`.
+        """
+        from slidewise.live.reads.get import get
+
+        return self.named(get(self, key, at))
+
+    def get_many(self, requests: Any, on: str | None = None, by: Mapping[str, str] | None = None) -> Any:
+        """The aggregates of many keys, each as of a time: reads, which change nothing.
+
+        `requests` is a table of pyarrow, pandas or polars with the key columns, and the time column where reads are not
+        as of the newest event seen. `on` and `by={"card": "card_id"}` say what these are called there, if not as in the
+        definition. Gives the table, its rows and columns as they were, and a column for each aggregate behind them.
+        What `get` refuses is refused for all rows.
+        """
+        from slidewise.live.reads.get_many import get_many
+
+        return get_many(self, requests, on, by)
+
     def advance(self, to: Any) -> list[dict[str, Any]]:
         """The beats of all keys up to a moment, in a definition with `every=`."""
         raise SlidewiseError(f"advance is for definitions with every=, whose beats it gives up to {to!r}")
@@ -386,7 +404,14 @@ class Live:
         idle = [key for key, key_state in self.key_states.items() if key_state.now is not None and key_state.now < time]
         for key in idle:
             del self.key_states[key]
+        self.seen = None
+        self.see(key_state.now for key_state in self.key_states.values())
         return len(idle)
+
+    def see(self, newest: Iterable[Time | None]) -> None:
+        """Have seen events of these times, the newest of some keys."""
+        times = [time for time in (self.seen, *newest) if time is not None]
+        self.seen = max(times, default=None)
 
     @property
     def stats(self) -> Stats:

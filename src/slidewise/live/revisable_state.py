@@ -126,7 +126,6 @@ class RevisableState:
 
     def answers(self, spec: WindowSpec, at: int, index: int) -> list[Any]:
         """The answers of a spec for the row at this index. Combine calls: O(log n) for each operator."""
-        trees, bases = self.trees[at], self.bases[at]
         time = self.places[index][0]
         stop: RowPlace = (time,) if spec.is_open else (time, LAST)
         start: RowPlace | None = None
@@ -138,6 +137,26 @@ class RevisableState:
                 stop = self.places[index - 1] if index > first else ()
         elif not spec.running:
             start = (spec.cut(time),)
+        answers = self._answers_between(spec, at, start, stop)
+        if spec.declared:
+            spec.check(answers)
+        return answers
+
+    def answers_at(self, spec: WindowSpec, at: int, time: Time) -> list[Any]:
+        """The answers of a spec as of a time, where no row comes. Combine calls: O(log n) for each operator."""
+        stop: RowPlace = (time,) if spec.is_open else (time, LAST)
+        start: RowPlace | None = None
+        if spec.numbered:
+            last = bisect_left(self.places, stop)
+            first = max(last - (spec.whole if spec.is_open else spec.whole + 1), 0)
+            start, stop = (self.places[first], self.places[last - 1]) if last > first else ((), ())
+        elif not spec.running:
+            start = (spec.cut(time),)
+        return self._answers_between(spec, at, start, stop)
+
+    def _answers_between(self, spec: WindowSpec, at: int, start: RowPlace | None, stop: RowPlace) -> list[Any]:
+        """The answers of a spec over the rows from a place, or the first one, to another; none where that is ()."""
+        trees, bases = self.trees[at], self.bases[at]
         tree = trees[0]
         rows = 0
         if len(tree) and stop:
@@ -150,8 +169,6 @@ class RevisableState:
             if before:
                 state = base if rows <= 0 else op.combine(base, state)
             answers.append(op.lower(state) if max(rows, 0) + before >= member.least else None)
-        if spec.declared:
-            spec.check(answers)
         return answers
 
     def prune(self, specs: list[WindowSpec], horizon: Time, fail: Callable[[int, BaseException], NoReturn]) -> None:

@@ -39,10 +39,11 @@ class Revising(Live):
 
     def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: SetAside | None = None) -> None:
         super().__init__(definition, late="revise", aside=aside)
+        self.rows_before = []  # trees know the rows before any time
         self.retain = self._retention(retain)
-        self._bound: Any = None if self.retain == "all" else self.retain
+        self.retention: Any = None if self.retain == "all" else self.retain  # as a number
         if isinstance(self.retain, Duration):
-            self._bound = self.retain.ns
+            self.retention = self.retain.ns
         self.arrivals = ReorderBuffer(definition, self.specs, 0)  # checks events and numbers them; none waits
         self.arrivals.others = self.kinds.others
         self._restated: list[RevisableRow] = []  # whose answers changed as a column turned out to hold no numbers
@@ -105,6 +106,8 @@ class Revising(Live):
     def commit(self, change: _Change) -> list[dict[str, Any]]:
         """Commit a change; returns the new events and then the revised ones, with their answers."""
         change.commit()
+        if self.seen is None or change.newest > self.seen:
+            self.seen = change.newest
         self.answers += len(change.new)
         revised = self.with_restated(change.revised)
         self.revised += len(revised)
@@ -171,7 +174,7 @@ class Revising(Live):
 
     def _answered_row(self, row: RevisableRow) -> dict[str, Any]:
         """A row as `push` gives it: the event's columns, and its answers by name."""
-        return {**row.event, **self._named(row.answers)}
+        return {**row.event, **self.named(row.answers)}
 
     def _check_kind(self, kind: str | None) -> None:
         """Refuse a retention that does not go with this kind of time."""
@@ -183,12 +186,12 @@ class Revising(Live):
             raise WindowError(f"times are datetimes, but events are retained for {self.retain}; write retain='1h', say")
 
     def _is_late(self, time: Time, newest: Time | None) -> bool:
-        return bool(newest is not None and self._bound is not None and time < earlier(newest, self._bound))
+        return bool(newest is not None and self.retention is not None and time < earlier(newest, self.retention))
 
     def _prune(self, state: RevisableState) -> None:
         """Drop what events within the retention cannot need any more."""
-        if self._bound is not None and state.now is not None:
-            horizon = earlier(state.now, self._bound)
+        if self.retention is not None and state.now is not None:
+            horizon = earlier(state.now, self.retention)
             state.prune(
                 self.specs, horizon if isinstance(horizon, int | float) else math.floor(horizon), self._fail_pruning
             )
@@ -249,7 +252,7 @@ class Revising(Live):
             answered = [placed[number] for number in in_turn] + revised
             answers = {id(row): row.answers for row in self._restated}
             answers |= {id(row): values for change in changes for row, values in change.answers.items()}
-            rows = [{**row.event, **self._named(answers[id(row)])} for row in answered]
+            rows = [{**row.event, **self.named(answers[id(row)])} for row in answered]
             result = frame.from_arrow(as_table(self, incoming, rows))
         except BaseException as error:
             error.add_note("no row of the batch was taken in")
@@ -281,7 +284,7 @@ class _Change:
         self._state = state
         self._undos: list[Callable[[], None]] = []
         at = 0
-        self._newest = max(event.time for event in events)
+        self.newest = max(event.time for event in events)
         pairs = [(RevisableRow(live.place(event), event.row), event) for event in events]
         self.new = [row for row, _ in pairs]  # as they came
         self.answers: dict[RevisableRow, list[Any]] = {}
@@ -348,4 +351,4 @@ class _Change:
         for row, answers in self.answers.items():
             row.answers = answers
         state.count += len(self.new)
-        state.now = self._newest if state.now is None else max(state.now, self._newest)
+        state.now = self.newest if state.now is None else max(state.now, self.newest)

@@ -108,7 +108,8 @@ def _lift_mean(x: Value) -> tuple[float, float, int]:
 
 
 def _add_means(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, int]:
-    return (*dd.add((a[0], a[1]), (b[0], b[1])), a[2] + b[2])
+    hi, lo = dd.add(a, b)
+    return hi, lo, a[2] + b[2]
 
 
 def _lower_mean(state: tuple[float, float, int]) -> float | None:

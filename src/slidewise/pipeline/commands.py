@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -45,8 +47,8 @@ class RunSettings:
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> RunSettings:
-        imports = getattr(options, "allow_imports", False)
-        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, options.replay, imports)
+        imports, replay = (getattr(options, name, False) for name in ("allow_imports", "replay"))
+        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, replay, imports)
 
 
 def run_file(path: str | Path, settings: RunSettings, console: Console | None = None) -> Summary:
@@ -79,24 +81,33 @@ def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[st
     """Run a job on a session of its own, replay it and report on it; `seconds` are those of stages before."""
     if settings.replay:
         check_replay(job)
+    stages = Stages(console)
+    with session_of(job, settings, stages, seconds) as spark:
+        check = partial(check_replay, job) if settings.replay else None
+        summary = run(job, spark, settings.overwrite, stages, check)
+        summary.seconds = {**seconds, **summary.seconds}
+        if settings.replay:
+            with timed(stages, REPLAY, summary.seconds):
+                summary.replayed = str(replay(job, spark))
+        if job.report is not None:
+            with timed(stages, REPORT, summary.seconds):
+                write_report(spark, job, summary)
+    _show(console, job, summary)
+    return summary
+
+
+@contextmanager
+def session_of(job: Job, settings: RunSettings, stages: Stages, seconds: dict[str, float]) -> Iterator[SparkSession]:
+    """A session for a job, which ends with it; what fails there is an error of one sentence."""
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
         log = None if settings.verbose else Path(folder, "spark.log")
-        stages = Stages(console)
         spark = None
         try:
             with timed(stages, START, seconds):
                 spark = stages.spark = start(
                     settings.master or job.master or "local[*]", {**job.conf, **settings.conf}, log
                 )
-            check = partial(check_replay, job) if settings.replay else None
-            summary = run(job, spark, settings.overwrite, stages, check)
-            summary.seconds = {**seconds, **summary.seconds}
-            if settings.replay:
-                with timed(stages, REPLAY, summary.seconds):
-                    summary.replayed = str(replay(job, spark))
-            if job.report is not None:
-                with timed(stages, REPORT, summary.seconds):
-                    write_report(spark, job, summary)
+            yield spark
         except SlidewiseError:
             raise
         except Exception as error:
@@ -106,8 +117,6 @@ def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[st
         finally:
             if spark is not None:
                 spark.stop()
-    _show(console, job, summary)
-    return summary
 
 
 def _failure(error: Exception, spark: SparkSession | None, log: Path | None) -> str:

@@ -55,6 +55,10 @@ class Replay:
 def check_replay(job: Job, kind: str | None = None) -> None:
     """Refuse a job whose rows cannot be replayed; `kind` is Spark's type of its time, where it is known."""
     why = ""
+    if job.labels is not None:
+        raise SlidewiseError(
+            "the job cannot be replayed as a stream: it answers at the times of its [labels]; run it without --replay"
+        )
     if kind is None and job.lines is not None:
         kind = next(column.type for column in job.lines.columns if column.name == job.definition.on)
     if (kind or "timestamp") != "timestamp":

@@ -17,6 +17,7 @@ from slidewise.pipeline.job.outputs import check_free, output_path
 from slidewise.pipeline.marked_folders import RunFolder, leftovers, mark_table, put
 from slidewise.pipeline.remote_sinks import claim
 from slidewise.pipeline.rows.cleaning import Cleaned, clean
+from slidewise.pipeline.rows.labels import read_labels
 from slidewise.pipeline.rows.lost_rows import check_some, warning_of
 from slidewise.sliding import Sliding
 
@@ -42,6 +43,7 @@ class Summary:
     warning: str = ""  # of rows that were lost, where they are more than the job accepts
     leftovers: list[str] = field(default_factory=list)  # folders that runs which were killed have left
     schema: StructType | None = field(default=None, repr=False)  # of the rows that were written
+    labels: int | None = None  # how many were read, where the job has any; all of them are written
 
     @property
     def dropped(self) -> int:
@@ -54,11 +56,13 @@ class Summary:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows in, by the time from the first byte read to the last row written."""
-        return self.rows_in / max(sum(self.seconds[stage] for stage in STAGES), 1e-9)
+        """Rows and labels in, by the time from the first byte read to the last row written."""
+        seconds = sum(self.seconds.get(stage, 0.0) for stage in (*STAGES, LABELS))
+        return (self.rows_in + (self.labels or 0)) / max(seconds, 1e-9)
 
 
 READ, COMPUTE, SIDE = "read, parse and order", "aggregate and write", "write side tables"
+LABELS = "read labels"
 STAGES = (READ, COMPUTE, SIDE)
 _TEXTS = ("csv", "json", "xml")
 
@@ -70,7 +74,7 @@ def run(
     watch: Watch | None = None,
     check: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Run the job on this Spark session.
+    """Run the job on this Spark session: the source's rows, or the labels, are written with their answers.
 
     `watch` is entered with the name of each stage; `check` is given Spark's type of the times before any row is read.
     """
@@ -78,6 +82,7 @@ def run(
     watch = watch or (lambda _stage: nullcontext())
     summary = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
 
+    labels = None
     with timed(watch, READ, summary.seconds):
         cleaned = clean(spark, job, check)
     try:
@@ -85,9 +90,13 @@ def run(
         summary.ahead = cleaned.ahead_count
         check_some(job, cleaned)
         summary.warning = warning_of(job, cleaned, summary.lost)
+        if job.labels is not None:
+            with timed(watch, LABELS, summary.seconds):
+                labels = read_labels(spark, job)
+            summary.labels = labels.rows_in
         with _unfinished(job, spark, overwrite) as unfinished:
             with timed(watch, COMPUTE, summary.seconds):
-                answers = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
+                answers = _answers(job, cleaned, labels)
                 summary.schema = answers.schema
                 _write(unfinished, answers, "rows", overwrite)
             with timed(watch, SIDE, summary.seconds):
@@ -96,7 +105,20 @@ def run(
             _check_counts(summary)
     finally:
         cleaned.release()
+        if labels is not None:
+            labels.release()
     return summary
+
+
+def _answers(job: Job, cleaned: Cleaned, labels: Cleaned | None) -> DataFrame:
+    """The rows, or the labels, with their answers."""
+    if job.labels is None or labels is None:
+        answers: DataFrame = cleaned.rows.transform(in_one_order(job.definition), **job.transform)
+        return answers
+    answers = job.definition.as_of(
+        labels.rows, cleaned.rows.drop(ROW), on=job.labels.on, by=job.labels.by, **job.transform
+    )
+    return answers.sortWithinPartitions(ROW)  # so that a job gives the same files each time
 
 
 @contextmanager
@@ -109,7 +131,13 @@ def timed(watch: Watch, stage: str, seconds: dict[str, float]) -> Iterator[None]
 
 
 def _check_counts(summary: Summary) -> None:
-    if summary.rows_in != summary.rows_out + summary.dropped:
+    if summary.labels is not None:
+        if summary.labels != summary.rows_out:
+            raise SlidewiseError(
+                f"{summary.labels} labels went in and {summary.rows_out} came out: the numbers do not add up; did "
+                "their files change while the job ran?"
+            )
+    elif summary.rows_in != summary.rows_out + summary.dropped:
         raise SlidewiseError(
             f"{summary.rows_in} rows went in, {summary.rows_out} came out and {summary.dropped} were dropped: the "
             "numbers do not add up; did the source change while the job ran?"

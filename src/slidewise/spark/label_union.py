@@ -39,6 +39,12 @@ class LabelUnion(NamedTuple):
     schema: StructType
     answers: dict[str, pa.DataType]
 
+    def common_schema(self, events: StructType) -> StructType:
+        """The events' schema, with keys and time in the types in which they are compared."""
+        from pyspark.sql.types import StructField, StructType
+
+        return StructType([StructField(f.name, self.kinds.get(f.name, f.dataType)) for f in events.fields])
+
     def rows(self, labels: DataFrame, events: DataFrame) -> DataFrame:
         """The rows of both, under numbers for names."""
         from pyspark.sql import functions as F

@@ -175,6 +175,31 @@ class DabaLite(Swag):
         front = self._cF[self.F & MASK]
         return front if self.B == self.E else self._combine(front, self.aggB)
 
+    def _partial_without(self, k: int) -> State:
+        """Combine calls: at most 2, where the oldest row that stays has an aggregate; where it is plain, as many more
+        as plain rows follow it."""
+        F, L, R, A, B, E = self.F, self.L, self.R, self.A, self.B, self.E
+        p = F + k
+        if p >= B:
+            return self._plain(p, E)
+        if p < L or p >= A:
+            agg = self._slot(p)
+        elif p < R:
+            agg = self._combine(self._slot(p), self.aggRA)
+        else:
+            agg = self._plain(p, A)
+            if A != B:
+                agg = self._combine(agg, self._slot(A))
+        return agg if B == E else self._combine(agg, self.aggB)
+
+    def _slot(self, p: int) -> State:
+        """What lies in the slot of a position."""
+        return step(self._cF, self.F, p)[p & MASK]
+
+    def _plain(self, start: int, stop: int) -> State:
+        """The product of plain rows, of at least one."""
+        return self._fold(walk(step(self._cF, self.F, start), start, stop))
+
     def __len__(self) -> int:
         return self.E - self.F
 
@@ -253,18 +278,21 @@ class DabaLite(Swag):
         self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB = middle
 
     def _savepoint(self) -> None:
-        self._release_left()
-        self._before = self._pointers()
+        if self._before is not None and self._before[0] is not self._cF:
+            self._release_left(self._before[0])
+        pointers = self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB
+        self._before = (self._cF, self._cE, self._cL, self._cA, self._chunks, *pointers)
         self._log = []
 
     def _commit(self) -> None:
-        self._release_left()
+        if self._before is not None and self._before[0] is not self._cF:
+            self._release_left(self._before[0])
         self._before = self._log = None
 
-    def _release_left(self) -> None:
-        """Let go of the chunks that have left since the savepoint; one of them is kept for reuse."""
-        left = None if self._before is None else self._before[0]
-        if left is not None and left is not self._cF:
+    def _release_left(self, left: Chunk | None) -> None:
+        """Let go of the chunks that have left since the savepoint, from this one on; one of them is kept for reuse."""
+        self._chunks.forget(self.F)
+        if left is not None:
             cut(left, self._cF)
             left[NEXT] = None
             self._chunks.spare = left

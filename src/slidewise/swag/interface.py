@@ -106,6 +106,22 @@ class Swag(ABC):
         """Become what this was at the savepoint, which stays."""
         raise SlidewiseError(f"a {type(self).__name__} cannot take steps back")
 
+    def _query_without(self, k: int, newer: Sequence[State] = ()) -> Answer:
+        """The answer without the k oldest rows, and with what `newer` holds behind the others; nothing changes.
+
+        `newer` is one partial, or nothing.
+        """
+        if not k and not newer:
+            return self.query()
+        if k == len(self):
+            return self._lower(newer[0] if newer else self.operator.identity)
+        state = self._partial_without(k) if k else self.partial()
+        return self._lower(self._combine(state, newer[0]) if newer else state)
+
+    def _partial_without(self, k: int) -> State:
+        """The aggregate without the k oldest rows, of which there are more, before `lower`; nothing changes."""
+        raise SlidewiseError(f"a {type(self).__name__} cannot answer without its oldest rows")
+
     @classmethod  # noqa: B027
     def _accept(cls, operator: Operator) -> None:
         """Refuse an operator that this algorithm cannot serve; most serve any."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from slidewise.operators.operator import Operator
@@ -118,6 +120,41 @@ class OrderStatistics(Swag):
             raise IndexError(f"the window has {len(self._tree)} values that have an order, and none of rank {k!r}")
         return self._tree[k]
 
+    def _query_without(self, k: int, newer: Sequence[Value] = ()) -> Answer:
+        """`newer` are values of rows. Steps: O(min(k, n - k) log n), and as many for each value of `newer`."""
+        return self._quantile_without(k, newer, self._q, self._interpolation)
+
+    def _quantile_without(self, k: int, newer: Sequence[Value], q: float, interpolation: str) -> Answer:
+        """A quantile without the k oldest rows, and with others."""
+        young = [
+            value if value is None else ordered_value(self.operator.name, self._computed, value) for value in newer
+        ]
+        stay = len(self._rows) - k
+        if stay <= k or young:
+            young += islice(reversed(self._rows), stay)
+            values = [value for value in young if value is not None]
+            ordered = sorted(value for value in values if value == value)
+            nans = len(values) - len(ordered)
+            return quantile_of(ordered.__getitem__, len(values), nans, q, interpolation)
+        old = [value for value in islice(self._rows, k) if value is not None]
+        gone = sorted(value for value in old if value == value)
+        tree = self._tree
+        nans = self._nans - (len(old) - len(gone))
+
+        def select(rank: int) -> Value:
+            """The value of a rank among those that stay: in the tree it stands behind as many that have gone."""
+            low, high = rank, rank + len(gone)
+            while low < high:
+                middle = (low + high) // 2
+                value = tree[middle]
+                if tree.rank_behind(value) - bisect_right(gone, value) > rank:
+                    high = middle
+                else:
+                    low = middle + 1
+            return tree[low]
+
+        return quantile_of(select, len(tree) - len(gone) + nans, nans, q, interpolation)
+
     def partial(self) -> State:
         return Ordered.of(row for row in self._rows if row is not None)
 
@@ -200,6 +237,9 @@ class SharedQuantile(OrderStatistics):
 
     def query(self) -> Answer:
         return self._first.quantile(self._q, self._interpolation)
+
+    def _query_without(self, k: int, newer: Sequence[Value] = ()) -> Answer:
+        return self._first._quantile_without(k, newer, self._q, self._interpolation)
 
     def rank(self, x: Value) -> int:
         return self._first.rank(x)

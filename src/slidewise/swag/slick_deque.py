@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from slidewise.operators.operator import Operator
@@ -76,6 +78,10 @@ class SlickDeque(Swag):
 
     def partial(self) -> State:
         return self._candidates[0][1] if self._candidates else self.operator.identity
+
+    def _partial_without(self, k: int) -> State:
+        """Combine calls: 0. Steps: O(log n) where candidates are few; a deque of many is slow to reach into."""
+        return self._candidates[bisect_left(self._candidates, self._start + k, key=itemgetter(0))][1]
 
     def __len__(self) -> int:
         return self._stop - self._start

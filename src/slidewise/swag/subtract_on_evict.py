@@ -46,14 +46,17 @@ class SubtractOnEvict(Swag):
     def insert(self, e: Value, *more: Value) -> None:
         v = self._lift_row(e, more) if more or e is None else self._lift(e)
         if self._exact is not None and not self._exact(v):
-            raise UnsuitableOperatorError(
-                f"SubtractOnEvict cannot take {e!r} into {self.operator.name!r}: its inverse is exact for "
-                "integers only, and floats would drift; use DabaLite"
-            )
+            raise self._inexact(e)
         self._total = self._combine(self._total, v) if self._values else v
         self._values.append(v)
         if self._log is not None:
             self._log.append(None)
+
+    def _inexact(self, e: Value) -> UnsuitableOperatorError:
+        return UnsuitableOperatorError(
+            f"SubtractOnEvict cannot take {e!r} into {self.operator.name!r}: its inverse is exact for "
+            "integers only, and floats would drift; use DabaLite"
+        )
 
     def evict(self) -> None:
         if not self._values:
@@ -65,6 +68,18 @@ class SubtractOnEvict(Swag):
 
     def partial(self) -> State:
         return self._total
+
+    def _partial_without(self, k: int) -> State:
+        """Combine calls: min(k inverses, n - k - 1); none where the state is the number of rows."""
+        if self.operator.traits.counts_rows:
+            return len(self) - k
+        if 2 * k > len(self):
+            young = list(islice(reversed(self._values), len(self) - k))
+            return self._fold(reversed(young))
+        total = self._total
+        for value in islice(self._values, k):
+            total = self._inverse(total, value)
+        return total
 
     def __len__(self) -> int:
         return len(self._values)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.arrays import Array
+from slidewise.columns.arrow_values import python_values
 from slidewise.columns.frames import AnswerColumns
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.batch import columns_of
@@ -19,8 +21,10 @@ from slidewise.engine.window_batch import window_batch
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.passes.partials import Partials
 from slidewise.live.batch.incoming import IncomingBatch
+from slidewise.live.first_answers import as_answer
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.cell_pane import CellPane
+from slidewise.operators.operator import Operator
 from slidewise.windows.kind import Keeps
 
 
@@ -53,6 +57,10 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
         np.maximum.at(most, incoming.codes, incoming.times)
         newest = most.tolist()
 
+    firsts = _first_answers(
+        incoming, newest, [answers[member.name][1] for spec in live.specs for member in spec.members]
+    )
+
     def commit() -> None:
         for at, of_keys in enumerate(stored):
             for key_state, frozen in zip(incoming.key_states, of_keys, strict=True):
@@ -61,18 +69,55 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
             key_state.count += count
             key_state.now = now
             live.key_states[key] = key_state
+        for key_state, first in zip(incoming.key_states, firsts, strict=False):
+            key_state.firsts = first
+        live.see(newest)
         incoming.adopt_time_kind()
         live.answers += incoming.count
 
     return {name: answers[name] for name in live.definition.columns}, commit
 
 
+def _first_answers(incoming: IncomingBatch, newest: list[Any], arrays: list[Any]) -> list[Any]:
+    """Each key's answers of the first row of its newest time, see `first_answers`; empty where the definition has no
+    such windows. The arrays are the answers of all members."""
+    live = incoming.live
+    if not live.rows_before:
+        return []
+    firsts = [key_state.firsts for key_state in incoming.key_states]
+    later = [k for k, key_state in enumerate(incoming.key_states) if newest[k] != key_state.now]
+    is_newest = incoming.times == np.array(newest, incoming.times.dtype)[incoming.codes]
+    rows = np.flatnonzero(is_newest)[::-1]  # the first row of a key is written last
+    first_row = np.zeros(len(firsts), np.int64)
+    first_row[incoming.codes[rows]] = rows
+    members = [member for spec in live.specs for member in spec.members]
+    columns = {
+        j: _python_answers(members[j].operator, arrays[j], first_row[later])
+        for _, part in live.rows_before
+        for j in range(part.start, part.stop)
+    }
+    for i, k in enumerate(later):
+        firsts[k] = [[columns[j][i] for j in range(part.start, part.stop)] for _, part in live.rows_before]
+    return firsts
+
+
+def _python_answers(operator: Operator, array: Any, rows: Array) -> list[Any]:
+    """Answers in some rows as `push` gives them."""
+    values = python_values(array.take(rows), f"the answers of {operator.name!r}")
+    return [as_answer(operator, value.values()) if type(value) is dict else value for value in values]
+
+
 def _stored_rows(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredRows:
-    """How many rows each pane holds, and all of them as arrays: places, and one for each argument."""
+    """How many rows each pane holds, and all of them."""
     panes = [key_state.panes[at] for key_state in incoming.key_states]
-    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes if pane.held()]
-    arrays = [concatenated(list(part)) for part in zip(*parts, strict=True)]
-    return StoredRows(np.array([pane.held() for pane in panes], np.int64), arrays)
+    counts = np.array([pane.held() for pane in panes], np.int64)
+    return stored_rows(counts, [pane for pane in panes if pane.held()])
+
+
+def stored_rows(counts: Array, panes: list[Any]) -> StoredRows:
+    """The rows of panes that hold some as arrays: places, and one for each argument; `counts` are those of all keys."""
+    parts = [pane.frozen if pane.frozen is not None else arrays_of(pane.all_rows()) for pane in panes]
+    return StoredRows(counts, [concatenated(list(part)) for part in zip(*parts, strict=True)])
 
 
 def _stored_cells(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredCells:
@@ -87,7 +132,7 @@ def _stored_cells(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredC
     if not counts.sum():
         return StoredCells(counts, None)
     cells = [pane.frozen if pane.frozen is not None else _cells_of(pane, dtypes) for pane in panes if pane.held()]
-    parts = [_concatenated(list(of_member)) for of_member in zip(*(each.parts for each in cells), strict=True)]
+    parts = [joined_partials(list(of_member)) for of_member in zip(*(each.parts for each in cells), strict=True)]
     if len({each.places.dtype for each in cells}) > 1:
         raise CannotJoinError
     return StoredCells(counts, Cells(np.concatenate([each.places for each in cells]), parts))
@@ -116,7 +161,7 @@ def _cells_of(pane: CellPane, dtypes: list[tuple[str, ...]]) -> Cells:
     return Cells(arrays_of([(place,) for place in places])[0], parts)
 
 
-def _concatenated(parts: list[Partials]) -> Partials:
+def joined_partials(parts: list[Partials]) -> Partials:
     """The partials of several keys, one behind the other."""
     if len({part.dtypes for part in parts}) > 1:
         raise CannotJoinError

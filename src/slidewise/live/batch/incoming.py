@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,21 +23,29 @@ if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
 
 
-class IncomingBatch:
-    """A batch's rows, with a number for each of its keys, from 0 on: `codes` has that of each row."""
+class ColumnFrame(Protocol):
+    """The columns of a table by name, as `columns.frames.Frame` has them."""
 
-    def __init__(self, live: Live, frame: Frame) -> None:
+    def __len__(self) -> int: ...
+
+    def column(self, name: str) -> Any: ...
+
+
+class KeyedRows:
+    """Rows of a table with a number for each of their keys, from 0 on: `codes` has that of each row; and their times as
+    numbers, None where they have none."""
+
+    def __init__(self, live: Live, frame: ColumnFrame, on: str | None) -> None:
         self.live = live
-        self.frame = frame
         self.count = len(frame)
+        self._frame = frame
         self._columns: dict[str, Column] = {}
-        self.times, self.kind = self._read_times()
+        self.times, self.kind = self._read_times(on)
         codes, _ = key_codes([(name, self._series(name)) for name in live.definition.by])
         if codes is None:
             codes = np.zeros(self.count, np.int64)
         _, first, self.codes = np.unique(codes, return_index=True, return_inverse=True)
         self.keys = self._keys_at(first)
-        self.key_states: list[Any] = [live.key_states.get(key) or live.new_key_state() for key in self.keys]
 
     def column(self, name: str) -> Column:
         """A column as arrays."""
@@ -47,7 +55,7 @@ class IncomingBatch:
 
     def _series(self, name: str) -> Any:
         """A column of the table; one of floats where the stream has had text has nulls for NaN."""
-        series = self.frame.column(name)
+        series = self._frame.column(name)
         if name not in self.live.kinds.others or not str(arrow_type(series)).startswith(("float", "double", "half")):
             return series
         import pyarrow.compute as pc
@@ -55,16 +63,11 @@ class IncomingBatch:
         values = as_arrow(series)
         return pc.if_else(pc.is_nan(values), None, values)
 
-    def kind_of(self, name: str) -> Any:
-        """A column's Arrow type."""
-        return arrow_type(self.frame.column(name), self._columns.get(name))
-
-    def _read_times(self) -> tuple[Any, str | None]:
+    def _read_times(self, on: str | None) -> tuple[Any, str | None]:
         """Times as numbers, and their kind."""
-        on = self.live.definition.on
         if on is None:
             return None, None
-        column = time_column(on, self.column(on))
+        column = self.time_column(on)
         if column.unit is None:
             kind, times = NUMBER, column.data
             if self.live.time_reader.fractions:
@@ -78,6 +81,10 @@ class IncomingBatch:
             self.live.time_reader.check(kind, self.live.time_reader.shown(times[:1].tolist()[0], kind))
         return times, kind
 
+    def time_column(self, on: str) -> Column:
+        """The time column, checked."""
+        return time_column(on, self.column(on))
+
     def _keys_at(self, rows: Array) -> list[Key]:
         """The keys of some rows, in canonical form."""
         names = self.live.definition.by
@@ -86,6 +93,19 @@ class IncomingBatch:
         if len(names) == 1:
             return keys[0]
         return [tuple(key) for key in zip(*keys, strict=True)] if names else [()] * len(rows)
+
+
+class IncomingBatch(KeyedRows):
+    """A batch's rows, and the states of their keys."""
+
+    def __init__(self, live: Live, frame: Frame) -> None:
+        self.frame = frame
+        super().__init__(live, frame, live.definition.on)
+        self.key_states: list[Any] = [live.key_states.get(key) or live.new_key_state() for key in self.keys]
+
+    def kind_of(self, name: str) -> Any:
+        """A column's Arrow type."""
+        return arrow_type(self.frame.column(name), self._columns.get(name))
 
     def newest(self) -> Array:
         """The newest time of each key before this batch; the least possible where there was none."""

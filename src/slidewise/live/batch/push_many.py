@@ -106,6 +106,8 @@ def _one_by_one(incoming: IncomingBatch) -> Any:
     counts = [key_state.count for key_state in incoming.key_states]
     begun: list[Any] = []
     answers: list[list[Any]] = []
+    nows = [key_state.now for key_state in incoming.key_states]
+    firsts = [key_state.firsts for key_state in incoming.key_states]
     spec = None
     try:
         for key_state in incoming.key_states:
@@ -120,6 +122,9 @@ def _one_by_one(incoming: IncomingBatch) -> Any:
                 values += pane.take(counts[code] if spec.numbered else time, spec.arguments(row))
             counts[code] += 1
             answers.append(values)
+            if live.rows_before and time != nows[code]:
+                firsts[code] = live.firsts_of(values)
+            nows[code] = time
         spec = None
         result = incoming.frame.with_columns(_as_columns(incoming, answers))
     except BaseException as error:
@@ -128,11 +133,11 @@ def _one_by_one(incoming: IncomingBatch) -> Any:
         raise_operator_error(spec, error, "no row of the batch was taken in")
     for pane in begun:
         pane.keep()
-    for code, time in zip(incoming.codes.tolist(), times, strict=True):
-        incoming.key_states[code].now = time
-    for key, key_state, count in zip(incoming.keys, incoming.key_states, counts, strict=True):
-        key_state.count = count
+    after = zip(incoming.keys, incoming.key_states, counts, nows, firsts, strict=True)
+    for key, key_state, count, now, first in after:
+        key_state.count, key_state.now, key_state.firsts = count, now, first
         live.key_states[key] = key_state
+    live.see(nows)
     incoming.adopt_time_kind()
     live.answers += incoming.count
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -334,6 +334,20 @@ class BeatLive(Live):
         assert self.beats is not None
         self._answer_up_to(self.beats.at_or_before(self.newest))
         return self.deliver()
+
+    def get(self, key: EventRow | None = None, at: Any = None) -> Row:
+        """Refused: a definition with `every=` answers at its beats only."""
+        raise self._unreadable("get")
+
+    def get_many(self, requests: Any, on: str | None = None, by: Mapping[str, str] | None = None) -> Any:
+        """Refused: a definition with `every=` answers at its beats only."""
+        raise self._unreadable("get_many")
+
+    def _unreadable(self, method: str) -> SlidewiseError:
+        return SlidewiseError(
+            f"{method} reads windows as of any time, and with every={self.definition.every} there are answers at beats "
+            "only; advance(to=...) gives the beats up to a moment, and a definition without every= can be read"
+        )
 
     def push_many(self, table: Any) -> Any:
         """Take in a table of events at the speed of kernels: the beats of pushing its rows one after the other.

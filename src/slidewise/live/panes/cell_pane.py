@@ -8,11 +8,13 @@ for each cell of the window.
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slidewise.engine.window_spec import WindowSpec
+from slidewise.engine.window_spec import WindowSpec, indexed
 from slidewise.live.panes.swag_pane import SwagPane, over_states
 from slidewise.live.types import Arguments, Place
+from slidewise.swag.structures.queues import PlaceIndex
 from slidewise.windows.grain import cell
 
 if TYPE_CHECKING:
@@ -31,17 +33,20 @@ class CellPane(SwagPane):
     """The cells of a window, oldest first; where the right end is open, rows wait in a cell of their own until a later
     place comes. Partials are never changed, only replaced."""
 
-    __slots__ = ("before", "cells", "frozen", "last", "stale", "total", "waiting")
+    __slots__ = ("before", "cells", "frozen", "last", "places", "stale", "total", "twin", "waiting")
 
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(
-            spec, [member.algorithm(over_states(member.operator)) for member in spec.members if member.algorithm]
+            spec,
+            [indexed(member.algorithm)(over_states(member.operator)) for member in spec.members if member.algorithm],
         )
         self.cells: deque[GrainCell] = deque()  # those that are closed, which the SWAGs hold
+        self.places = PlaceIndex()  # of the closed cells
         self.last: GrainCell | None = None
         self.waiting: GrainCell | None = None
         self.total = 0  # rows in the window
         self.frozen: Cells | None = None  # arrays instead of all this
+        self.twin: CellPane | None = None  # where it is frozen and was read: a pane of the same cells that is not
         self.stale = False  # the SWAGs are to be built anew from the closed cells
         self.before: tuple[GrainCell | None, GrainCell | None, int] = (None, None, 0)
 
@@ -95,6 +100,7 @@ class CellPane(SwagPane):
         else:
             for swag, state in zip(self.swags, last.states, strict=True):
                 swag.insert((state,))
+            self.places.append(last.place, len(self.cells))
             self.cells.append(last)
             self.added += 1
             self.last = new
@@ -142,11 +148,42 @@ class CellPane(SwagPane):
                 answers.append(op.lower(op.combine(swag.partial(), state) if self.cells else state))
         return answers
 
+    def answers_at(self, place: Place) -> list[Any]:
+        """See `Pane.answers_at`. Combine calls: O(log n) for n cells, and n more for the first read after a batch."""
+        pane = self._readable()
+        cells, spec = pane.cells, pane.spec
+        cut = spec.cut(place)
+        newest = [] if pane.last is None or pane.last.place < cut else [pane.last]
+        if pane.waiting is not None and cut <= pane.waiting.place < place:
+            newest.append(pane.waiting)
+        k = pane.places.count_before(cut, len(cells)) if cells and cells[0].place < cut else 0
+        rows = sum(each.rows for each in newest)
+        if rows < spec.enough:  # every cell has a row: no more of them are looked at than rows are needed
+            rows += sum(each.rows for each in islice(reversed(cells), min(len(cells) - k, spec.enough - rows)))
+        answers: list[Any] = []
+        for j, (member, swag) in enumerate(zip(spec.members, pane.swags, strict=True)):
+            op = member.operator
+            parts = [each.states[j] for each in newest]
+            newer = [op.combine(*parts)] if len(parts) == 2 else parts
+            answers.append(swag._query_without(k, newer) if rows >= member.least else None)
+        return answers
+
+    def _readable(self) -> CellPane:
+        """This pane, or where it is frozen its twin, with SWAGs that are not stale."""
+        pane = self
+        if self.frozen is not None:
+            if self.twin is None:
+                self.twin = CellPane(self.spec)
+                self.twin.fill(self.all_cells(), self.spec.is_open)
+            pane = self.twin
+        pane.build_swags()
+        return pane
+
     def undo(self) -> None:
         """Take back what has come since `begin`."""
         self.last, self.waiting, self.total = self.before
         if not self.stale:  # else an operator refused to have the SWAGs built, and no row came in
-            self._roll_back(self.cells)
+            self._roll_back(self.cells, self.places)
 
     def build_swags(self) -> None:
         """Build the SWAGs anew from the closed cells, if they are stale."""
@@ -161,12 +198,13 @@ class CellPane(SwagPane):
 
     def fill(self, cells: list[GrainCell], waits: bool) -> None:
         """Hold these cells; `waits` says that the newest is one that waits."""
-        self.frozen = None
+        self.frozen = self.twin = None
         self.stale = True
         self.waiting = cells.pop() if cells and waits else None
         self.total = sum(each.rows for each in cells)
         self.last = cells.pop() if cells else None
         self.cells = deque(cells)
+        self.places = PlaceIndex(each.place for each in cells)
 
     def freeze(self, frozen: Cells) -> None:
         """Hold these arrays instead of cells and SWAGs."""
@@ -174,6 +212,7 @@ class CellPane(SwagPane):
             self.fill([], False)
             self.build_swags()
         self.frozen = frozen
+        self.twin = None
 
     def all_cells(self) -> list[GrainCell]:
         """All cells, oldest first, those that wait included."""

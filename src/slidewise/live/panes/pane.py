@@ -37,6 +37,9 @@ class Pane(Protocol):
     def keep(self) -> None:
         """Make what has come since `begin` stay."""
 
+    def answers_at(self, place: Place) -> list[Any]:
+        """The answers at a place, not before the newest, where no row comes; nothing changes."""
+
     def freeze(self, stored: Any) -> None:
         """Hold what a batch stores of the window, as arrays, instead of rows and SWAGs."""
 

@@ -73,7 +73,7 @@ class SharedRows:
 
     __slots__ = (
         *("aggs", "answers", "base", "before", "changed", "log", "panes", "peer_answers", "plan", "rows", "starts"),
-        "stops",
+        *("stops", "twin"),
     )
 
     def __init__(self, plan: SharingPlan) -> None:
@@ -81,6 +81,7 @@ class SharedRows:
         self.panes: list[SharedPane] = []
         self.answers: list[list[Any]] = []  # the last answers, by window
         self.peer_answers: list[list[list[Any]]] = []  # the last answers of each peer
+        self.twin: SharedRows | None = None  # where panes are frozen and were read
         self.clear()
 
     def clear(self) -> None:
@@ -89,6 +90,7 @@ class SharedRows:
 
     def fill(self, rows: list[Row], sizes: list[int]) -> None:
         """Hold these rows, of which each window has the youngest ones."""
+        self.twin = None
         self.rows = rows
         self.base = 0
         self.starts = [len(rows) - size for size in sizes]
@@ -167,6 +169,44 @@ class SharedRows:
                         aggs[at] = agg
                         stops[at] = stop
                 answers[window][member] = lower(agg)
+
+    def answers_at(self, window: int, place: Place) -> list[Any]:
+        """One window's answers at a place, not before the newest, where no row comes; nothing changes.
+
+        Combine calls: n at worst, since partials are not made to reach the end as `answer` does it.
+        """
+        spec = self.plan.specs[window]
+        rows, base = self.rows, self.base
+        at, count = self.starts[window] - base, len(self.rows)
+        if at < count and rows[at][0] < (cut := spec.cut(place)):
+            at = bisect_left(rows, cut, at, count, key=_place)
+        answers: list[Any] = [None] * len(spec.members)
+        for operator, queries, aggs, stops in zip(
+            self.plan.operators, self.plan.queries, self.aggs, self.stops, strict=True
+        ):
+            for query in queries:
+                if query.window != window or count - at < query.least:
+                    continue
+                met = at
+                parts = []
+                while met < count:
+                    parts.append(aggs[met])
+                    met = stops[met] - base
+                state = parts.pop() if parts else operator.identity
+                while parts:
+                    state = operator.combine(parts.pop(), state)
+                answers[query.member] = operator.lower(state)
+        return answers
+
+    def readable(self) -> SharedRows:
+        """This structure, or where its panes are frozen a twin of it that has their rows."""
+        if self.panes[-1].frozen is None:
+            return self
+        if self.twin is None:
+            twin = SharedRows(self.plan)
+            twin.fill(self.panes[-1].all_rows(), [pane.held() for pane in self.panes])
+            self.twin = twin
+        return self.twin
 
     def undo(self) -> None:
         """Take back what came since `begin`; no function of an operator is called, since it may be what failed."""
@@ -288,6 +328,9 @@ class SharedPane:
             return [answers[self.window] for answers in shared.peer_answers]
         return for_each(peers, shared.answers[self.window])
 
+    def answers_at(self, place: Place) -> list[Any]:
+        return self.shared.readable().answers_at(self.window, place)
+
     def stored_members(self) -> list[tuple[Member, int]]:
         """The members whose operators no longer window has, and the operators' numbers: this pane's snapshot stores
         their partials."""
@@ -307,6 +350,7 @@ class SharedPane:
         """Hold these arrays instead of rows and partials."""
         if self.frozen is None:
             self.shared.clear()
+        self.shared.twin = None
         self.frozen = frozen
 
     def all_rows(self) -> list[Row]:
@@ -315,6 +359,10 @@ class SharedPane:
             return rows_of(self.frozen)
         shared = self.shared
         return shared.rows[shared.starts[self.window] - shared.base :]
+
+    def newest_row(self) -> Row:
+        """The newest row, of which there must be one."""
+        return self.shared.rows[-1] if self.frozen is None else rows_of([array[-1:] for array in self.frozen])[0]
 
     def held(self) -> int:
         shared = self.shared

@@ -11,8 +11,9 @@ from slidewise.engine.running_pane import for_each
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.types import Arguments, Place
 from slidewise.operators.operator import Operator
+from slidewise.swag.structures.queues import PlaceIndex
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=tuple[Any, ...])
 
 
 class SwagPane(ABC):
@@ -58,6 +59,10 @@ class SwagPane(ABC):
             swag._commit()
 
     @abstractmethod
+    def answers_at(self, place: Place) -> list[Any]:
+        """The answers at a place, not before the newest, where no row comes; nothing changes."""
+
+    @abstractmethod
     def _add(self, place: Place, arguments: Arguments | None) -> None:
         """Take in a row of a window that is closed on the right, and evict what is too old for it."""
 
@@ -65,7 +70,7 @@ class SwagPane(ABC):
     def _answers(self) -> list[Any]:
         """The answer of each member over the rows that the window holds."""
 
-    def _roll_back(self, items: deque[Item]) -> None:
+    def _roll_back(self, items: deque[Item], places: PlaceIndex | None) -> None:
         """Put items and SWAGs back to what they were at `begin`; no function of an operator is called, since it may be
         what failed."""
         if self.gone:
@@ -73,6 +78,11 @@ class SwagPane(ABC):
             self.gone = None
         for _ in range(self.added):
             items.pop()
+        if places is not None:
+            if len(places) - self.added >= len(items):
+                places.drop_last(self.added)
+            else:  # places of rows that had left were dropped, and the rows are back
+                places.fill(item[0] for item in items)
         self.added = 0
         for swag in self.swags:
             swag._rollback()

@@ -6,8 +6,8 @@ checked before anything runs over it. States of operators go through `encode` an
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,8 @@ from slidewise.swag.fiba.check import entries
 from slidewise.swag.fiba.serialise import rebuild, shape_of
 
 if TYPE_CHECKING:
-    from slidewise.live.live import KeyState, Live
+    from slidewise.live.key_state import KeyState
+    from slidewise.live.live import Live
     from slidewise.live.revising import Revising
 
 
@@ -178,9 +179,12 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
         newest = rows[-1][0]
         together = rows[first][0] == newest and (not first or rows[first - 1][0] < newest)
         require(together, "rows wait that are not of the newest time")
-    pane.rows = deque(rows[:first])
+    pane.hold(rows[:first])
     if isinstance(pane, OpenRowPane):
-        pane.waiting = rows[first:]
+        pane.waiting, pane.joined = rows[first:], None
+        if waiting:
+            with suppress(Exception):  # an operator that refuses: it is made when it is read
+                pane.waiting_states()
     _read_swags(source, pane, len(pane.rows), "rows")
 
 

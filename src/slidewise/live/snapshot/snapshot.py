@@ -5,7 +5,8 @@ window and each SWAG's own partial aggregates, so that going on gives the same b
 windows share a structure, the longest of them brings its partials; where they have a grain, there are cells and their
 partials instead of rows. On a beat, a key has slices instead, see `beat_states`. The version is the oldest that knows
 all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
-times of day, 6 where a column holds no numbers or nothing yet, or events may be put aside.
+times of day, 6 where a column holds no numbers or nothing yet, or events may be put aside, 7 where a window is of the
+rows before each row, so that keys have the answers of the first row of their newest time.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from slidewise.definition import Definition
 from slidewise.engine.codec import Reader, Writer
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.live.beats.beat_live import BeatLive
+from slidewise.live.first_answers import decoded, encoded
+from slidewise.live.key_state import KeyState
 from slidewise.live.keys import canonical
-from slidewise.live.live import Answered, KeyState, Live
+from slidewise.live.live import Answered, Live
 from slidewise.live.revisable_state import RevisableState
 from slidewise.live.revising import Revising
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, LateTo
@@ -39,7 +42,7 @@ from slidewise.operators.values.equality import shown
 from slidewise.windows import Duration
 from slidewise.windows.kind import Keeps
 
-VERSION = 6
+VERSION = 7
 
 
 def snapshot(live: Live, key: bytes | None = None) -> bytes:
@@ -51,8 +54,8 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
     for count in (live.events, live.answers, live.dropped, live.failed):
         out.size(count)
     more = _extensions(live)
-    if more:
-        out.version = max(out.version, 6)
+    if more or live.rows_before:
+        out.version = max(out.version, 7 if live.rows_before else 6)
         write_plain(out.value, more, "a row that was put aside")
     _write_buffer(out, live)
     _write_revising(out, live)
@@ -67,6 +70,8 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
         if isinstance(key_state, RevisableState):
             write_revisable(out, live, key_state)
             continue
+        if live.rows_before:
+            out.value(encoded(key_state.firsts))
         for pane in key_state.panes:
             write_pane(out, pane)
     shares = any(spec.sharing is not None for spec in live.specs)
@@ -191,9 +196,13 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
                 continue
             key_state = live.key_states[key] = KeyState(live.specs)
             key_state.now, key_state.count = now, count
+            if live.rows_before:
+                specs = [live.specs[at] for at, _ in live.rows_before]
+                key_state.firsts = decoded(source.value(), specs) if version >= 7 else None
             read_panes(source, live, key_state, version)
     source.end()
     live.kinds.learn_keys(definition.by, live.key_states)
+    live.see(key_state.now for key_state in live.key_states.values())
     return live
 
 

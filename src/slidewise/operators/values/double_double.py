@@ -46,14 +46,26 @@ def _normal(hi: float, lo: float) -> DoubleDouble:
     return s, lo - (s - hi)
 
 
-def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """The sum, to a relative error below 2^-104 of the larger part."""
-    s, e = two_sum(a[0], b[0])
+def add(a: tuple[float, ...], b: tuple[float, ...]) -> DoubleDouble:
+    """The sum, to a relative error below 2^-104 of the larger part; items behind the two parts are left alone.
+
+    `two_sum` of both parts, and `_normal` with each part of the lower sum, written out: every event adds a few times.
+    """
+    x, y = a[0], b[0]
+    s = x + y
     if not isfinite(s):
-        return a[0] + b[0], 0.0
-    t, f = two_sum(a[1], b[1])
-    s, e = _normal(s, e + t)
-    return _normal(s, e + f)
+        return s, 0.0
+    t = s - x
+    e = (x - (s - t)) + (y - t)
+    x, y = a[1], b[1]
+    f = x + y
+    t = f - x
+    g = (x - (f - t)) + (y - t)
+    e += f
+    hi = s + e
+    lo = (e - (hi - s)) + g
+    s = hi + lo
+    return s, lo - (s - hi)
 
 
 def negate(a: DoubleDouble) -> DoubleDouble:

@@ -5,19 +5,19 @@ Everything that can be wrong in a file is found here, before Spark starts.
 
 from __future__ import annotations
 
-import glob
 import importlib.util
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from slidewise.definition import check_names
 from slidewise.definition_files import arguments_unresolved
 from slidewise.errors import SlidewiseError
+from slidewise.pipeline.job.labels import Labels, labels_of
 from slidewise.pipeline.job.line_layouts import LAYOUTS, TIMES, TYPES, LineColumn, LineLayout
+from slidewise.pipeline.job.paths import path_at, paths_of
 from slidewise.pipeline.job.toml_document import TomlDocument
 from slidewise.pipeline.job.trust import check_settings, listed_modules, resolve
 from slidewise.pipeline.rows.ahead import MOMENTS
@@ -56,6 +56,12 @@ class Job:
     report: str | None = None  # the folder that the report goes to
     signals: tuple[str, ...] = ()
     threshold: float | None = None
+    labels: Labels | None = None  # at whose times the definition is answered; None for the source's own rows
+
+    @property
+    def of_rows(self) -> Sliding:
+        """The definition by the names of the rows that are written: those of the labels, if there are any."""
+        return self.definition if self.labels is None else self.labels.renamed(self.definition)
 
 
 def read_job(path: str | Path, *, imports: bool = False) -> Job:
@@ -76,7 +82,9 @@ def job_of(document: TomlDocument, folder: Path, imports: bool = False) -> Job:
 
 def _validated(document: TomlDocument, folder: Path) -> Job:
     """The job with stand-ins for the user's own operators."""
-    document.table((), ("source", "lines", "clean", "definition", "operators", "run", "spark", "sink", "report"))
+    document.table(
+        (), ("source", "lines", "clean", "labels", "definition", "operators", "run", "spark", "sink", "report")
+    )
     listed_modules(document)
     document.table(("source",), ("format", "path", "schema", "options"), needed=True)
     document.table(("clean",), ("out_of_order", "ahead", "ahead_of", "late_limit"))
@@ -88,8 +96,8 @@ def _validated(document: TomlDocument, folder: Path) -> Job:
     lines = _lines(document, source_format)
     job = Job(
         definition=definition,
-        paths=_paths(document, folder),
-        sink=_at(folder, document.value(("sink", "path"), str, "the folder that the results go to")),
+        paths=paths_of(document, "source", folder),
+        sink=path_at(folder, document.value(("sink", "path"), str, "the folder that the results go to")),
         source_format=source_format,
         source_options=document.texts(("source", "options")),
         schema=document.value(("source", "schema"), str, "columns and types, such as 'ts timestamp, x double'", None),
@@ -106,6 +114,7 @@ def _validated(document: TomlDocument, folder: Path) -> Job:
         report=_report(document, folder),
         signals=_signals(document),
         threshold=document.value(("report", "threshold"), (int, float), "a number", None),
+        labels=labels_of(document, folder, definition),
     )
     _check_columns(document, job)
     _check_sink(document, job)
@@ -167,32 +176,15 @@ def _late_limit(document: TomlDocument) -> float:
     return float(limit)
 
 
-def _at(folder: Path, path: str) -> str:
-    """A path of the job: one without a scheme is relative to the job's folder."""
-    if path.startswith("file:/"):
-        path = unquote(urlsplit(path).path)
-    return path if "://" in path else str(folder / path)
-
-
-def _paths(document: TomlDocument, folder: Path) -> tuple[str, ...]:
-    value = document.value(("source", "path"), (str, list), "a path, or a list of them")
-    paths = [value] if isinstance(value, str) else value
-    if not paths or not all(isinstance(path, str) for path in paths):
-        document.fail(("source", "path"), f"'path' is a path, or a list of them, not {value!r}")
-    paths = [_at(folder, path) for path in paths]
-    for path in paths:
-        if "://" not in path and not Path(path).exists() and not glob.glob(path):
-            document.fail(("source", "path"), f"there is no {path}; name a file, a folder or a pattern that is there")
-    files = [Path(file).resolve() for path in paths if "://" not in path for file in glob.glob(path) or [path]]
-    twice = [file for at, file in enumerate(files) if {file, *file.parents} & {*files[:at], *files[at + 1 :]}]
-    if twice:
-        document.fail(("source", "path"), f"'path' names {twice[0]} twice; its rows would be read twice")
-    return tuple(paths)
-
-
 def _definition(document: TomlDocument) -> Sliding:
     keys = ("definition",)
     table = document.table(keys, ("by", "on", "ties", "every", "offset", "columns"), needed=True)
+    if "every" in table and "labels" in document.data:
+        document.fail(
+            (*keys, "every"),
+            "labels are answered at their own times, not on a beat, so a job with [labels] takes no 'every'; leave out "
+            "one of them",
+        )
     if "every" in table:
         document.fail(
             (*keys, "every"),
@@ -270,7 +262,7 @@ def _report(document: TomlDocument, folder: Path) -> str | None:
     if importlib.util.find_spec("matplotlib") is None:
         document.fail(("report",), "a report needs matplotlib: pip install matplotlib, or leave out [report]")
     sink = document.value(("sink", "path"), str, "the folder that the results go to")
-    path = _at(folder, document.value(("report", "path"), str, "the folder that the report goes to", sink))
+    path = path_at(folder, document.value(("report", "path"), str, "the folder that the report goes to", sink))
     if "://" in path:
         document.fail(("report", "path"), f"a report goes to a local folder, not to {path}; give [report] a 'path'")
     return path
@@ -317,12 +309,14 @@ def _check_columns(document: TomlDocument, job: Job) -> None:
 
 
 def _check_sink(document: TomlDocument, job: Job) -> None:
-    """Check that the results go neither into the source nor over it."""
+    """Check that the results go neither into the source or the labels nor over them."""
     if "://" in job.sink:
         return
     sink = Path(job.sink).resolve()
-    for path in job.paths:
+    sources = [("source", path) for path in job.paths]
+    sources += [("labels", path) for path in (job.labels.paths if job.labels else ())]
+    for what, path in sources:
         source = Path(path).resolve()
         inside = any(source.is_relative_to(sink / part) for part in PARTS)
         if "://" not in path and (inside or sink.is_relative_to(source)):
-            document.fail(("sink", "path"), f"{job.sink} and the source {path} are one place; write somewhere else")
+            document.fail(("sink", "path"), f"{job.sink} and the {what} {path} are one place; write somewhere else")

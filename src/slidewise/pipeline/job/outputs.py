@@ -49,16 +49,29 @@ def check_report(folder: Path, overwrite: bool) -> None:
     for name in existing:
         path = folder / name
         why = "is a symbolic link" if path.is_symlink() else None if path.is_file() else "is no file"
-        if why is None and not _is_report(folder / PAGE):
+        if why is None and not _has_title(folder / PAGE, TITLE):
             why = "is not a job's report" if name == PAGE else f"has no {PAGE} of a job beside it"
         if why is not None:
             raise JobError(refusal(path, why, "reports that a job has written"))
 
 
-def _is_report(page: Path) -> bool:
+def check_page(page: Path, title: str, what: str, overwrite: bool) -> None:
+    """Refuse to overwrite a page, unless that was asked for and it has this title; `what` says what such pages are."""
+    if not os.path.lexists(page):
+        return
+    if not overwrite:
+        raise JobError(f"there is {page} already; give --overwrite, or another --report")
+    why = "is a symbolic link" if page.is_symlink() else None if page.is_file() else "is no file"
+    if why is None and not _has_title(page, title):
+        why = f"is none of the {what}"
+    if why is not None:
+        raise JobError(refusal(page, why, what))
+
+
+def _has_title(page: Path, title: str) -> bool:
     try:
         with open(page, encoding="utf-8", errors="replace") as file:
-            return TITLE in file.read(1_000)
+            return title in file.read(1_000)
     except OSError:
         return False
 

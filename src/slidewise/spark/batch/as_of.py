@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from slidewise.definition import Definition
-from slidewise.errors import SlidewiseError
 from slidewise.spark.batch.dataframe import shuffled
 from slidewise.spark.batch.evaluator import cast_answers, evaluate_tables
 from slidewise.spark.batch.plan import make_plan
@@ -36,11 +35,7 @@ def as_of_dataframes(
     from pyspark.sql import functions as F
 
     union = label_union(definition, labels, events, on, by)
-    plan = make_plan(definition, events.schema, parallel)
-    if plan.slices is not None and str(definition.on) in union.kinds:
-        raise SlidewiseError(
-            "parallel='by_time' needs the times of labels and events in one type; cast one, or use parallel='by_key'"
-        )
+    plan = make_plan(definition, union.common_schema(events.schema), parallel)
     rows = union.rows(labels, events)
     columns, sliced = list(union.columns), definition
     if plan.slices is not None:

@@ -22,7 +22,7 @@ Subtree: TypeAlias = Any  # a leaf, which is a list of values, or a triple of li
 
 
 class OrderedTree:
-    """Values in order: `add`, `take_out`, `rank`, and `tree[rank]`, each O(log n) in the worst case.
+    """Values in order: `add`, `take_out`, `rank`, `rank_behind`, and `tree[rank]`, each O(log n) in the worst case.
 
     >>> tree = OrderedTree()
     >>> for x in [3, 1, 2, 1]:
@@ -69,6 +69,17 @@ class OrderedTree:
             below += sum(counts[:i])
             node = children[i]
         return below + bisect_left(node, value)
+
+    def rank_behind(self, value: Value) -> int:
+        """How many values lie at or below this one."""
+        node = self._root
+        below = 0
+        for _ in range(self._height):
+            bounds, counts, children = node
+            i = max(bisect_right(bounds, value) - 1, 0)
+            below += sum(counts[:i])
+            node = children[i]
+        return below + bisect_right(node, value)
 
     def __getitem__(self, rank: int) -> Value:
         """The value of this rank, from 0 on."""

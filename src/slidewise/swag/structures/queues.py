@@ -8,7 +8,8 @@ to double. A chunk is a plain list: `CHUNK` slots for each field of an element, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from slidewise.operators.types import State
@@ -51,6 +52,9 @@ class Chunks:
             if self._both_ways:
                 chunk[PREV] = last
         return chunk
+
+    def forget(self, start: int) -> None:
+        """Learn that the positions before this one are gone for good."""
 
     def release(self, chunk: Chunk) -> None:
         """Keep a chunk that has left the front, cut off from the one behind it."""
@@ -153,6 +157,71 @@ class Stack:
             yield chunk[at], chunk[at + CHUNK]
             if at == 0:
                 chunk = chunk[PREV]
+
+
+class PlaceIndex:
+    """The places of a queue's rows, which never fall: where one lies is found in O(log n) steps.
+
+    Rows leave the queue without a word: what lies here before its last `size` places has left, and goes when the next
+    block begins. `last` is the block that places are appended to; all others hold `BLOCK` of them.
+
+    >>> index = PlaceIndex([1, 4, 4, 9])
+    >>> index.count_before(4, size=4), index.count_before(5, size=4), index.count_before(5, size=2)
+    (1, 3, 1)
+    """
+
+    __slots__ = ("_blocks", "last")
+
+    BLOCK = 256
+
+    def __init__(self, places: Iterable[Any] = ()) -> None:
+        self._blocks: list[list[Any]] = []
+        self.last: list[Any] = []
+        self.fill(places)
+
+    def fill(self, places: Iterable[Any]) -> None:
+        """Hold these places."""
+        held = list(places)
+        self._blocks = [held[i : i + self.BLOCK] for i in range(0, len(held), self.BLOCK)] or [[]]
+        self.last = self._blocks[-1]
+
+    def append(self, place: Any, size: int) -> None:
+        """Put a place behind the others, of which the last `size` are still there."""
+        if len(self.last) == self.BLOCK:
+            self.begin_block(size)
+        self.last.append(place)
+
+    def begin_block(self, size: int) -> None:
+        """Begin a block, which the last one is too full for, and drop those whose rows have all left."""
+        left = len(self) - size
+        del self._blocks[: left // self.BLOCK]
+        self.last = []
+        self._blocks.append(self.last)
+
+    def drop_last(self, count: int) -> None:
+        """Drop the youngest places, that were appended last."""
+        for _ in range(count):
+            if not self.last and len(self._blocks) > 1:
+                del self._blocks[-1]
+                self.last = self._blocks[-1]
+            self.last.pop()
+
+    def count_before(self, place: Any, size: int) -> int:
+        """How many of the last `size` lie before a place. Steps: O(log n)."""
+        blocks = self._blocks
+        i = bisect_left(blocks, [place], 1) - 1
+        return max(i * self.BLOCK + bisect_left(blocks[i], place) - len(self) + size, 0)
+
+    def __len__(self) -> int:
+        """The number of places, those included that have left."""
+        return (len(self._blocks) - 1) * self.BLOCK + len(self.last)
+
+    def _check(self, places: Sequence[Any]) -> None:
+        """Verify the blocks, and that they end with these places."""
+        assert self._blocks[-1] is self.last, "places are appended to the last block"
+        assert all(len(block) == self.BLOCK for block in self._blocks[:-1]), "all blocks but the last are full"
+        held = [place for block in self._blocks for place in block]
+        assert held[len(held) - len(places) :] == list(places), "it ends with the places of the queue"
 
 
 class Ring:

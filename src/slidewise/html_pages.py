@@ -1,0 +1,52 @@
+"""Pieces of HTML pages that need no other file: their style, tables, a definition's columns. All text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from slidewise.definition import Definition
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
+h1 { font-size: 1.6em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 2em 0 .5em; }
+p.sub { color: #616e7c; margin-top: .2em; } img, svg { width: 100%; height: auto; }
+table { border-collapse: collapse; } td, th { padding: .25em 1.4em .25em 0; text-align: left; vertical-align: top; }
+th { border-bottom: 1px solid #9aa5b1; font-weight: 600; } td { border-bottom: 1px solid #e4e7eb; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+p.warning { border-left: 4px solid #d64545; padding: .4em 1em; background: #fdf2f2; }
+p.good { border-left: 4px solid #2f8f5b; padding: .4em 1em; background: #f0f9f4; }
+.side { display: flex; flex-wrap: wrap; gap: 0 4em; } .wide { overflow-x: auto; } code, pre { font-size: .92em; }
+"""
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """An HTML table; a heading that begins with # is one of numbers.
+
+    >>> html_table(["name", "#n"], [["<b>", 3]]).splitlines()[1]
+    '<tr><td>&lt;b&gt;</td><td class="n">3</td></tr>'
+    """
+    numbers = [name.startswith("#") for name in head]
+    marks = [' class="n"' if number else "" for number in numbers]
+    cells = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(head, marks, strict=True))
+    lines = [f"<table><tr>{cells}</tr>"]
+    for row in rows:
+        cells = "".join(f"<td{mark}>{escape(str(cell))}</td>" for cell, mark in zip(row, marks, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def columns_table(definition: Definition) -> str:
+    """The table of a definition's aggregates, without columns that would be empty."""
+    head = ("column", "operator", "of", "where", "window", "closed", "at least", "grain")
+    rows = []
+    for name, aggregate in definition.columns.items():
+        op, window = aggregate.operator, aggregate.window
+        assert window is not None
+        parameters = ", ".join(f"{parameter}={value}" for parameter, value in op.parameters.items())
+        operator = f"{op.name}({parameters})" if parameters else op.name
+        of, where = ", ".join(aggregate.columns), aggregate.condition or ""
+        more = ["" if value is None else str(value) for value in (window.at_least, window.grain)]
+        rows.append((name, operator, of, where, window.words, window.closed, *more))
+    filled = [at for at in range(len(head)) if at < 3 or any(row[at] for row in rows)]
+    return html_table([head[at] for at in filled], [[row[at] for at in filled] for row in rows])

@@ -1,0 +1,127 @@
+"""`get`: the aggregates of one key as of a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from slidewise.errors import InputError, SlidewiseError, TimeOrderError, did_you_mean
+from slidewise.live.event_times import NUMBER, earlier
+from slidewise.live.operator_errors import raise_operator_error
+from slidewise.live.revising import Revising
+from slidewise.live.types import EventRow, Key, Time
+
+if TYPE_CHECKING:
+    from slidewise.live.key_state import KeyState
+    from slidewise.live.live import Live
+
+READ = "this was a read, and nothing has changed"
+
+
+def get(live: Live, key: EventRow | None, at: Any) -> list[Any]:
+    """See `Live.get`: the answers in the order of specs."""
+    return answers_as_of(live, _read_key(live, key), live.seen if at is None else read_time(live, at))
+
+
+def _read_key(live: Live, key: EventRow | None) -> Key:
+    """A key in canonical form, of the key columns that a read names."""
+    names = live.definition.by
+    if key is None and not names:
+        key = {}
+    if type(key) is not dict and not isinstance(key, Mapping):
+        example = "{" + ", ".join(f"{name!r}: ..." for name in names) + "}"
+        raise InputError(f"get takes the key's columns, {example}, not {key!r}")
+    try:
+        return live.key_of(key)
+    except KeyError as error:
+        missing = error.args[0]
+        has = ", ".join(map(str, key)) or "no columns"
+        raise InputError(
+            f"the key has no {missing!r}; it has {has}{did_you_mean(str(missing), [str(name) for name in key])}"
+        ) from None
+
+
+def read_time(live: Live, at: Any) -> Time:
+    """The time of a read as a number, of the kind that the stream's times are of."""
+    reader = live.time_reader
+    if live.definition.on is None:
+        raise SlidewiseError(f"at={at!r} is a time, and this definition has no time column; leave it out")
+    if at != at:
+        raise InputError(f"at is {at!r}, which is no time; leave it out to read as of the newest event seen")
+    time, kind = reader.read(at, "at")
+    if kind == NUMBER and type(time) is float and not reader.fractions and time.is_integer():
+        return int(time)  # all times are whole, and the windows' edges exact
+    return time
+
+
+def answers_as_of(live: Live, key: Key, time: Time | None) -> list[Any]:
+    """A key's answers as of a time, in the order of specs; None is the end of a stream without times."""
+    key_state: Any = live.key_states.get(key)
+    if key_state is None:
+        return [answer for spec in live.specs for answer in spec.empty_answers()]
+    if time is not None:
+        check_time(live, key, time, key_state.now)
+    values: list[Any] = []
+    for at in range(len(live.specs)):
+        values += spec_answers(live, key_state, at, time)
+    return values
+
+
+def spec_answers(live: Live, key_state: Any, at: int, time: Time | None) -> list[Any]:
+    """The answers of the spec at this index as of a time that a key can be read at."""
+    spec = live.specs[at]
+    try:
+        if isinstance(live, Revising):
+            answers: list[Any] = key_state.answers_at(spec, at, time)
+        elif not spec.numbered:
+            answers = key_state.panes[at].answers_at(time)
+        elif not spec.is_open:
+            answers = key_state.panes[at].answers_at(key_state.count - 1)
+        elif time is None or time != key_state.now:
+            answers = key_state.panes[at].answers_at(key_state.count)
+        else:
+            answers = first_answers(live, key_state, at)
+        if spec.declared:
+            spec.check(answers)
+    except Exception as error:
+        raise_operator_error(spec, error, READ)
+    return answers
+
+
+def first_answers(live: Live, key_state: KeyState, at: int) -> list[Any]:
+    """The answers as of the newest time from a window of the rows before: those that its first row got."""
+    if key_state.firsts is None:
+        raise SlidewiseError(
+            f"{live.specs[at].members[0].name!r} has no answer as of the key's newest event, at "
+            f"{live.time_reader.shown(key_state.now or 0)}: the snapshot that it was restored from does not have it; "
+            "read as of a later time, or after the key's next event"
+        )
+    answers = next(part for (i, _), part in zip(live.rows_before, key_state.firsts, strict=True) if i == at)
+    return [list(answer) if type(answer) is list else answer for answer in answers]
+
+
+def oldest_time(live: Live, newest: Time) -> Any:
+    """The oldest time that a key can be read as of, by its newest event's; None where it can be of any time."""
+    if not isinstance(live, Revising):
+        return newest
+    return None if live.retention is None else earlier(newest, live.retention)
+
+
+def check_time(live: Live, key: Key, time: Time, newest: Time, row: int | None = None) -> None:
+    """Refuse a read as of a time that a key cannot be read as of; `row` is that of a table of requests."""
+    oldest = oldest_time(live, newest)
+    if oldest is None or time >= oldest:
+        return
+    shown = live.time_reader.shown
+    at = f"at={shown(time)}" if row is None else f"the time in row {row}, {shown(time)},"
+    whose = f" of the key {key!r}" if live.definition.by else ""
+    if isinstance(live, Revising):
+        raise TimeOrderError(
+            f"{at} lies more than {live.retain} before {shown(newest)}, the newest event{whose}, and rows are retained "
+            f"for {live.retain}; read as of a later time, or retain them for longer: live(late='revise', retain=...)"
+        )
+    raise TimeOrderError(
+        f"{at} lies before {shown(newest)}, the newest event{whose}, and rows that have left a window since then are "
+        "gone; read as of a later time, use live(late='revise'), which retains rows, or definition.as_of(labels, "
+        "events) over a table of the events"
+    )
