@@ -321,10 +321,8 @@ def test_what_an_aggregate_cannot_take() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "batches"])  # of which such a table has none
 def test_a_side_without_rows(kind: str) -> None:
-    if kind == "batches":
-        pytest.skip("a table without rows has no batches")
     make = KINDS[kind]
     assert len(CARD.as_of(make(LABELS.slice(0, 0)), make(EVENTS))) == 0
     assert len(CARD.as_of(make(LABELS.slice(0, 0)), make(EVENTS.slice(0, 0)))) == 0
