@@ -47,8 +47,7 @@ def one_key(count):
     )
 
 
-def held_at_once(count):
-    df = one_key(count)
+def held_at_once(df):
     return df.coalesce(1).mapInArrow(lambda batches: iter(list(batches)), df.schema).count()
 
 
@@ -56,22 +55,30 @@ definition = sw.Sliding(by="k", on="ts", top=sw.max("x").over(rows=1_000), mean=
 count = 5_000_000
 found = one_key(count).transform(definition).selectExpr("count(*)", "max(top)", "sum(top)", "sum(mean)").first()
 print(*found)
-print(held_at_once(10_000))
-try:
-    print(held_at_once(count))
-except Exception as error:
-    print("MemoryError" if "MemoryError" in str(error) else error)
+labels = one_key(count).where("id % 2 = 1").selectExpr("k", "ts", "id", "p || p AS p")
+asked = definition.as_of(labels, one_key(count).where("id % 2 = 0"))
+print(*asked.selectExpr("count(*)", "max(top)", "sum(top)", "sum(mean)", "max(length(p))").first())
+print(held_at_once(one_key(10_000)))
+for rows in (one_key(count), labels):
+    try:
+        print(held_at_once(rows))
+    except Exception as error:
+        print("MemoryError" if "MemoryError" in str(error) else error)
 spark.stop()
 """
 
 
 def test_a_key_larger_than_the_memory_of_a_worker() -> None:
+    """Rows of the key, and half of them as labels over the other half; each lot is too large to be held at once."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     variables |= {"PYSPARK_PYTHON": sys.executable, "JDK_JAVA_OPTIONS": JAVA}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=variables, timeout=600, check=False
     )
     lines = done.stdout.splitlines()
-    assert len(lines) == 3, done.stdout + done.stderr
-    assert [float(part) for part in lines[0].split()] == pytest.approx([5_000_000, 1008, 5039268534, 2519746837.065])
-    assert lines[1:] == ["10000", "MemoryError"], "rows held at once must not fit, or the limit says nothing"
+    assert len(lines) == 5, done.stdout + done.stderr
+    over_rows, over_labels = ([float(part) for part in line.split()] for line in lines[:2])
+    assert over_rows == pytest.approx([5_000_000, 1008, 5039268534, 2519746837.065])
+    assert over_labels == pytest.approx([2_500_000, 1008, 2519723187, 1259844450.24632, 200])
+    assert lines[2] == "10000"
+    assert lines[3:] == ["MemoryError"] * 2, "rows held at once must not fit, or the limit says nothing"

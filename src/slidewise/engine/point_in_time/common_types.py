@@ -27,7 +27,10 @@ def label_times(name: str, times: Column) -> Column:
             f"the labels' time {name!r} is null in {null.sum()} of {len(null)} rows, first in row {null.argmax()}; "
             "there is no answer at no time: fill these in or leave them out"
         )
-    return time_column(name, times)
+    try:
+        return time_column(name, times)
+    except InputError as error:
+        raise InputError(f"in the labels {error}") from error
 
 
 def in_one_unit(events: Column, labels: Column, on: str, name: str) -> tuple[Column, Column]:
@@ -42,35 +45,33 @@ def in_one_unit(events: Column, labels: Column, on: str, name: str) -> tuple[Col
     if events.unit is None:
         if events.data.dtype == labels.data.dtype:
             return events, labels
-        return _as_floats(events, on), _as_floats(labels, name)
+        return _as_floats(events, f"the events' time {on!r}"), _as_floats(labels, f"the labels' time {name!r}")
     zones = [getattr(times.arrow, "tz", None) is not None for times in (events, labels)]
     if zones[0] != zones[1]:
         raise InputError(what.format(*("times with a zone" if zone else "times without a zone" for zone in zones)))
     assert labels.unit is not None
     unit = min(events.unit, labels.unit)
-    return _in_unit(events, unit, on), _in_unit(labels, unit, name)
+    return _in_unit(events, unit, f"the events' time {on!r}"), _in_unit(labels, unit, f"the labels' time {name!r}")
 
 
-def _as_floats(times: Column, name: str) -> Column:
+def _as_floats(times: Column, what: str) -> Column:
     if times.data.dtype == np.float64:
         return times
     if len(times) and max(abs(int(times.data.max())), abs(int(times.data.min()))) > _EXACT:
         raise InputError(
-            f"the time {name!r} holds whole numbers beyond 2^53, which floats cannot be compared with; give both times "
-            "as whole numbers"
+            f"{what} holds whole numbers beyond 2^53, which floats cannot be compared with; give both times as whole "
+            "numbers"
         )
     return replace(times, data=times.data.astype(np.float64))
 
 
-def _in_unit(times: Column, unit: int, name: str) -> Column:
+def _in_unit(times: Column, unit: int, what: str) -> Column:
     assert times.unit is not None
     factor = times.unit // unit
     if factor == 1:
         return times
     if len(times) and max(abs(int(times.data.max())), abs(int(times.data.min()))) * factor >= 2**63:
-        raise InputError(
-            f"the time {name!r} has moments that the finer unit of the other time cannot hold; cast both to one unit"
-        )
+        raise InputError(f"{what} has moments that the finer unit of the other time cannot hold; cast both to one unit")
     return replace(times, data=times.data * factor, unit=unit)
 
 
@@ -91,7 +92,13 @@ def one_series(key: str, events: Any, labels: Any) -> Any:
                 f"the key {key!r} has the type {kinds[0]} in the events and {kinds[1]} in the labels, whose values are "
                 "never equal; cast one of them"
             )
-        parts = [part.cast(kind) for part in parts]
+        try:
+            parts = [part.cast(kind) for part in parts]
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"the key {key!r} has the type {kinds[0]} in the events and {kinds[1]} in the labels, and a value that "
+                f"{kind}, in which both are compared, cannot hold: {error}; cast one of them"
+            ) from error
     return pa.concat_arrays(parts)
 
 
@@ -118,6 +125,8 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         return pa.uint64() if types.is_unsigned_integer(a) and types.is_unsigned_integer(b) else pa.int64()
     if all(types.is_integer(kind) or types.is_floating(kind) for kind in (a, b)):
         return pa.float64()
+    if types.is_date(a) and types.is_date(b):
+        return pa.date64()
     text = (types.is_string, types.is_large_string, lambda kind: str(kind) == "string_view")
     if all(any(test(kind) for test in text) for kind in (a, b)):
         return pa.large_string()

@@ -45,7 +45,7 @@ class PointRows(TableRows):
         assert on is not None
         assert name is not None
         events = time_column(on, self.column(on))
-        labels = label_times(name, read(self._labels.column(name), repr(name)))
+        labels = label_times(name, read(self._labels.column(name), f"the labels' time {name!r}"))
         return in_one_unit(events, labels, on, name)
 
     @cached_property
