@@ -28,6 +28,7 @@ DISPATCH = {
     "engine/window_spec.py": "a spec says whether rows ever leave",
     "live/batch/evaluate.py": "what panes hold before a batch",
     "live/panes/pane.py": "the pane of a window",
+    "live/reads/get_many.py": "what many reads of a window go through",
     "live/snapshot/snapshot.py": "the version that a snapshot needs",
     "spark/state/shard_state.py": "the pages of a stream's state",
     "choosing.py": "the algorithm for a window",

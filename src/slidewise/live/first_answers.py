@@ -7,12 +7,12 @@ first of them got is kept: one answer for each aggregate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from slidewise.engine.codec import NotPlainError, Writer
 from slidewise.engine.window_spec import WindowSpec
-from slidewise.operators.operator import Operator
+from slidewise.operators.answer_types import named_answer
 
 Firsts = list[list[Any]]  # the answers of each spec that has such a window
 
@@ -34,15 +34,6 @@ def specs_of_rows_before(specs: Sequence[WindowSpec]) -> list[SpecAnswers]:
             parts.append(SpecAnswers(at, slice(start, stop)))
         start = stop
     return parts
-
-
-def as_answer(operator: Operator, fields: Iterable[Any]) -> tuple[Any, ...]:
-    """The fields of a struct as the operator's answer: a tuple, with names where the operator gives them names."""
-    if not operator.traits.fields:
-        return tuple(fields)
-    types = [(name, Any) for name in operator.traits.fields]
-    answer: tuple[Any, ...] = NamedTuple(operator.name.upper(), types)._make(fields)
-    return answer
 
 
 def encoded(firsts: Firsts | None) -> list[Any] | None:
@@ -68,7 +59,9 @@ def decoded(stored: object, specs: Sequence[WindowSpec]) -> Firsts | None:
         if type(answers) is not list or len(answers) != len(spec.members):
             raise ValueError(f"{spec.members[0].name!r} has the answers {answers!r}")
         operators = [member.operator for member in spec.members]
-        firsts.append([as_answer(op, x) if type(x) is tuple else x for op, x in zip(operators, answers, strict=True)])
+        firsts.append(
+            [named_answer(op, x) if type(x) is tuple else x for op, x in zip(operators, answers, strict=True)]
+        )
         if spec.declared:
             spec.check(firsts[-1])
     return firsts

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.operators.types import Answer
@@ -134,3 +135,12 @@ def check_answer(op: Operator, answer: Answer, column: str) -> None:
     """Refuse an operator's answer that does not fit the type that it declares."""
     if op.answers is not None and not fits(answer, op.answers):
         raise misfit(op.name, answer, op.answers, column)
+
+
+def named_answer(operator: Operator, fields: Iterable[Any]) -> tuple[Any, ...]:
+    """The fields of a struct as the operator's answer: a tuple, with names where the operator gives them names."""
+    if not operator.traits.fields:
+        return tuple(fields)
+    types = [(name, Any) for name in operator.traits.fields]
+    answer: tuple[Any, ...] = NamedTuple(operator.name.upper(), types)._make(fields)
+    return answer

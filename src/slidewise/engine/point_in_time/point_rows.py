@@ -76,11 +76,11 @@ class PointRows(TableRows):
             order, queries = self._queries
             times, offsets = self.order.to_sorted(self.times.data), self.order.offsets
             extent = window.extent(self.times.unit)
-            if window.rows is not None:
+            if window.kind.numbered:
                 extent = extent._replace(width=None)  # everything up to a label, and of that the last rows
             starts, ends = query_bounds(extent, times, offsets, queries, order.offsets)
-            if window.rows is not None:
-                starts = np.maximum(starts, ends - min(window.rows, self._count))
+            if window.most_rows is not None:
+                starts = np.maximum(starts, ends - min(window.most_rows, self._count))
             self._bounds[key] = starts, ends
         return self._bounds[key]
 

@@ -21,9 +21,9 @@ from slidewise.engine.window_batch import window_batch
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.passes.partials import Partials
 from slidewise.live.batch.incoming import IncomingBatch
-from slidewise.live.first_answers import as_answer
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.cell_pane import CellPane
+from slidewise.operators.answer_types import named_answer
 from slidewise.operators.operator import Operator
 from slidewise.windows.kind import Keeps
 
@@ -104,7 +104,7 @@ def _first_answers(incoming: IncomingBatch, newest: list[Any], arrays: list[Any]
 def _python_answers(operator: Operator, array: Any, rows: Array) -> list[Any]:
     """Answers in some rows as `push` gives them."""
     values = python_values(array.take(rows), f"the answers of {operator.name!r}")
-    return [as_answer(operator, value.values()) if type(value) is dict else value for value in values]
+    return [named_answer(operator, value.values()) if type(value) is dict else value for value in values]
 
 
 def _stored_rows(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredRows:
