@@ -264,16 +264,23 @@ def order_matters(aggregate: Aggregate) -> bool:
     return window is not None and (window.kind.numbered or not aggregate.operator.commutative)
 
 
+def column_not_found(
+    name: str, names: list[Any], having: str, index: Iterable[Any] = (), remedy: str = ""
+) -> InputError:
+    """The error for a column that is none of these; `having` is who has those, such as "the table has"."""
+    has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
+    hint = did_you_mean(name, [str(column) for column in names])
+    hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
+    return InputError(f"column {name!r} not found; {having} {has or 'no columns'}{hint}{remedy}")
+
+
 def check_names(
     definition: Definition, names: list[Any], what: str, index: Iterable[Any] = (), *, added: bool = True
 ) -> None:
     """Check that every column that is read exists, and none that is `added`; `index` are the names of pandas' index."""
     for name in definition.needs:
         if name not in names:
-            has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-            hint = did_you_mean(name, [str(column) for column in names])
-            hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
-            raise InputError(f"column {name!r} not found; the {what} has {has or 'no columns'}{hint}")
+            raise column_not_found(name, names, f"the {what} has", index)
         if names.count(name) > 1:
             raise InputError(f"the {what} has {names.count(name)} columns named {name!r}; rename all but one")
     for name in definition.columns if added else ():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
 from slidewise.definition_files import arguments_of, from_toml_text, to_dict, to_toml
-from slidewise.errors import SlidewiseError
+from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.explaining import Explanation, explain
 from slidewise.import_paths import Imports
 from slidewise.windows import Length
@@ -57,7 +57,7 @@ class Sliding(Definition):
 
             return transform_on_spark(self, table, **options)
         if options:
-            raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+            raise _unwanted(options)
         if self.every is not None:
             from slidewise.tables.beats import beats_of_table
 
@@ -98,7 +98,7 @@ class Sliding(Definition):
 
             return as_of_on_spark(self, labels, events, on, by, **options)
         if options:
-            raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+            raise _unwanted(options, ("on", "by"))
         from slidewise.tables.as_of import as_of_tables
 
         return as_of_tables(self, labels, events, on, by)
@@ -139,6 +139,12 @@ class Sliding(Definition):
         from slidewise.audit.served_log import ServedLog
 
         check_settings(tolerance, limit)
+        if "on" in options:
+            raise SlidewiseError(f"the log's time column is at={options['on']!r}, not on=")
+        for name in options:
+            if name not in OPTIONS:
+                known = ("at", "by", "columns", "tolerance", "limit")
+                raise SlidewiseError(f"{name}= is not known; audit takes {_listed(known)}{did_you_mean(name, known)}")
         if any(getattr(side, "isStreaming", False) for side in (served, events)):
             raise SlidewiseError("an audit is of what was served up to now; give it the stream's tables, not a stream")
 
@@ -269,7 +275,7 @@ class Sliding(Definition):
             explanation.spark = plan_on_spark(self, table, **options)
             return explanation
         if options:
-            raise SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+            raise _unwanted(options, ("rate",))
         if table is None:
             return explain(self, rate=rate)
         from slidewise.tables.evaluate import longest_windows
@@ -309,6 +315,23 @@ class Sliding(Definition):
     def from_toml(cls, text: str, *, imports: Imports = False) -> Sliding:
         """The definition that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`."""
         return cls.from_dict(from_toml_text(text), imports=imports)
+
+
+# Options of calls on Spark, batch or streaming; `spark.transform` says which are for what.
+OPTIONS = ("parallel", "presorted", "shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to")
+
+
+def _unwanted(options: Mapping[str, Any], taken: tuple[str, ...] = ()) -> SlidewiseError:
+    """The error for options of a call over a table, which takes those that are named here."""
+    unknown = [name for name in options if name not in OPTIONS]
+    if not unknown:
+        return SlidewiseError(f"{', '.join(options)}: options are for Spark DataFrames only")
+    takes = f"; a table takes {_listed(taken)}" if taken else "; a table takes no options"
+    return SlidewiseError(f"{unknown[0]}= is not known{takes}{did_you_mean(unknown[0], (*taken, *OPTIONS))}")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name}=" for name in names)
 
 
 def _is_spark(table: object) -> bool:

@@ -305,7 +305,8 @@ def text(number: float) -> str:
 def test_an_empty_log() -> None:
     of = audit(SERVED.slice(0, 0), EVENTS)
     assert of
-    assert str(of).startswith("0 of 0 answers differ: 0 served rows, 5 columns")
+    assert str(of).startswith("the log has no rows, so nothing was compared")
+    assert repr(of) == "<Audit: the log has no rows, so nothing was compared>"
     assert audit(SERVED.slice(0, 1), EVENTS).timeline.rows.tolist() == [1]
     nothing = audit(SERVED, EVENTS.slice(0, 0))
     assert nothing.by_column["spent"].extra == 400 - SERVED["spent"].null_count
@@ -335,6 +336,8 @@ def test_an_empty_log() -> None:
         (lambda log: log, {"limit": 0}, "limit= is how many"),
         (lambda log: log.to_pylist(), {}, "not on a list"),
         (lambda log: log, {"parallel": "auto"}, "options are for Spark"),
+        (lambda log: log, {"on": "served_at"}, "the log's time column is at='served_at', not on="),
+        (lambda log: log, {"tolerence": 1e-9}, "tolerence= is not known; .*did you mean 'tolerance'"),
     ],
 )
 def test_what_is_refused(change: Any, more: dict[str, Any], said: str) -> None:

@@ -118,6 +118,7 @@ def test_two_columns_of_a_name_that_asks(name: str) -> None:
         ({"on": 5}, "on= is the name of the labels' time column, not 5"),
         ({"on": ""}, "on= is the name of the labels' time column, not ''"),
         ({"parallel": "auto"}, "parallel: options are for Spark DataFrames only"),
+        ({"onn": "ts"}, "onn= is not known; a table takes on=, by=; did you mean 'on'"),
         ({"shards": 3, "late_to": "why"}, "shards, late_to: options are for Spark DataFrames only"),
     ],
 )

@@ -197,6 +197,50 @@ def test_get_reads_as_of_the_newest_event_seen_or_a_later_time() -> None:
     assert len(live) == 2
 
 
+def test_a_key_of_another_kind_than_the_events_is_an_error() -> None:
+    """An id that was text in a request is no unknown card."""
+    live = CARD.live()
+    assert live.get({"card": "7"})["seen"] == 0  # nothing is known of cards yet
+    live.push(payment(7, 0, 1.0))
+    for read in (lambda: live.get({"card": "7"}), lambda: live.get_many(pa.table({"card": ["7"]}))):
+        with pytest.raises(sw.InputError, match="the key 'card' is '7', none, and the events' keys are numbers"):
+            read()
+    assert live.get({"card": 7.0}) == live.get({"card": 7})
+    named = CARD.live()
+    named.push(payment("a", 0, 1.0))
+    with pytest.raises(sw.InputError, match="the key 'card' is 7, a number, and the events' keys are others"):
+        named.get({"card": 7})
+    assert named.get({"card": "b"})["seen"] == 0
+
+
+def test_columns_of_empty_answers_have_the_types_of_others() -> None:
+    """Batches of requests for unknown keys can be put behind those of others."""
+    definition = sw.Sliding(
+        by="card",
+        on="ts",
+        spent=sw.sum("amount").over("10 minutes"),
+        most=sw.max("amount").over("all"),
+        first=sw.first("amount").over(rows=2, closed="left"),
+        listed=sw.collect("amount").over("1 hour", grain="1 minute"),
+    )
+    live = definition.live()
+    for minute in (0, 1, 2):
+        live.push(payment(7, minute, 1.5))
+    found = [live.get_many(pa.table({"card": [card]})) for card in (7, 9)]
+    assert found[0].schema == found[1].schema
+    assert [row["spent"] for row in pa.concat_tables(found).to_pylist()] == [4.5, None]
+
+
+def test_requests_whose_time_has_another_name_are_not_read_as_of_the_newest_event() -> None:
+    live = CARD.live()
+    live.push(payment(7, 0, 1.0))
+    requests = pa.table({"card": [7], "asked": [NOON + timedelta(minutes=30)]})
+    with pytest.raises(sw.InputError, match=r"the requests have no 'ts', and 'asked' holds times; .* say on='asked'"):
+        live.get_many(requests)
+    assert live.get_many(requests, on="asked").column("spent").to_pylist() == [None]
+    assert live.get_many(requests.drop_columns(["asked"])).column("spent").to_pylist() == [1.0]
+
+
 def test_definitions_without_keys_or_time() -> None:
     live = sw.Sliding(by=[], on="t", n=sw.count().over(10)).live()
     live.push({"t": 1})

@@ -91,6 +91,13 @@ def test_differences(audit: Any, folder: Path, capsys: pytest.CaptureFixture[str
     assert audit(*NAMES, "--report", str(page), "--overwrite", "--tolerance", "1e-9") == 0
 
 
+def test_a_log_without_rows_is_no_proof(audit: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(served().slice(0, 0), folder / "served.parquet")
+    assert audit(*NAMES) == 2
+    assert "has no rows, so there is nothing to compare" in capsys.readouterr().err
+    assert not (folder / "out" / "audit.html").exists()
+
+
 def test_only_own_pages_are_overwritten(audit: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = folder / "mine.html"
     page.write_text("mine")

@@ -140,7 +140,10 @@ def test_keys_stay_together_after_a_join(spark: Any) -> None:
         (lambda labels, events: (labels, events.drop("load")), "'load' not found; the DataFrame"),
         (lambda labels, events: (labels.withColumnRenamed("line", "top"), events), "have a column 'top' already"),
         (lambda labels, events: (labels.selectExpr("1 as machine", "ts"), events), "'machine' has Spark's type string"),
-        (lambda labels, events: (labels.selectExpr("machine", "'x' as ts"), events), "time 'ts' has Spark's type"),
+        (
+            lambda labels, events: (labels.selectExpr("machine", "'x' as ts"), events),
+            "the time 'ts' has Spark's type timestamp",
+        ),
         (lambda labels, events: (labels, EVENTS), "the events are a Table"),
     ],
 )

@@ -70,7 +70,7 @@ class Timeline:
     rows: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """Served answers against recomputed ones: true where all are equal.
 
@@ -147,6 +147,11 @@ class Audit:
         return path
 
     to_html = report
+
+    def __repr__(self) -> str:
+        from slidewise.audit.terminal import sentence
+
+        return f"<Audit: {sentence(self)}>"
 
     def __str__(self) -> str:
         from slidewise.audit.terminal import text_of_audit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from slidewise.definition import Definition
+from slidewise.definition import Definition, column_not_found
 from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 
@@ -95,9 +95,6 @@ def _checked_columns(definition: Definition, columns: Mapping[str, str] | None) 
 
 def _check_column(name: str, names: list[Any], index: Iterable[Any], remedy: str = "") -> None:
     if name not in names:
-        has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-        hint = did_you_mean(name, [str(column) for column in names])
-        hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
-        raise InputError(f"column {name!r} not found; the log has {has or 'no columns'}{remedy}{hint}")
+        raise column_not_found(name, names, "the log has", index, remedy)
     if names.count(name) > 1:
         raise InputError(f"the log has {names.count(name)} columns named {name!r}; rename all but one")

@@ -28,6 +28,8 @@ def text_of_audit(audit: Audit) -> str:
 
 def sentence(audit: Audit) -> str:
     """What the audit found, in a sentence."""
+    if not audit.rows:
+        return "the log has no rows, so nothing was compared"
     rows = f"{audit.rows:,} served row{'' if audit.rows == 1 else 's'}"
     columns = f"{len(audit.by_column)} column{'' if len(audit.by_column) == 1 else 's'}"
     share = "" if audit.equal else f" ({percent(audit.answers - audit.unequal, audit.answers)} are equal)"

@@ -75,6 +75,8 @@ def audit_file(path: str | Path, settings: RunSettings, wanted: AuditSettings, c
                 found = audit(spark, job, cleaned, wanted)
         finally:
             cleaned.release()
+    if not found.rows:
+        raise JobError(f"{wanted.served} has no rows, so there is nothing to compare; no report is written")
     found.report(page)
     console.print(str(found), soft_wrap=True, markup=False)
     console.print("\n" + _events(job, cleaned), soft_wrap=True, markup=False)

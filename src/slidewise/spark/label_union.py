@@ -102,24 +102,17 @@ def _common_kinds(
 ) -> dict[str, DataType]:
     """The types to which keys and times are cast, by the definition's names, where those of both sides differ."""
     kinds = {}
-    for name, asked in zip(definition.by, names.by, strict=True):
-        kind = _common_kind(events[name].dataType, labels[asked].dataType)
+    pairs = [(f"the key {name!r}", name, asked) for name, asked in zip(definition.by, names.by, strict=True)]
+    for what, name, asked in (*pairs, (f"the time {definition.on!r}", str(definition.on), str(names.on))):
+        here, there = events[name].dataType, labels[asked].dataType
+        kind = _common_kind(here, there)
         if kind is None:
             raise InputError(
-                f"the key {name!r} has Spark's type {events[name].dataType.simpleString()} in the events, and in the "
-                f"labels, as {asked!r}, {labels[asked].dataType.simpleString()}; cast one of them"
+                f"{what} has Spark's type {here.simpleString()} in the events, and in the labels, as {asked!r}, "
+                f"{there.simpleString()}; cast one of them"
             )
-        if events[name].dataType != labels[asked].dataType:
+        if here != there:
             kinds[name] = kind
-    on, asked = str(definition.on), str(names.on)
-    kind = _common_kind(events[on].dataType, labels[asked].dataType)
-    if kind is None:
-        raise InputError(
-            f"the events' time {on!r} has Spark's type {events[on].dataType.simpleString()}, and the labels' time "
-            f"{asked!r} {labels[asked].dataType.simpleString()}; cast one of them"
-        )
-    if events[on].dataType != labels[asked].dataType:
-        kinds[on] = kind
     return kinds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from slidewise.definition import Definition
+from slidewise.definition import Definition, column_not_found
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
 
 
@@ -48,13 +48,8 @@ class LabelColumns(NamedTuple):
             if name is None:
                 continue
             if name not in names:
-                has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-                hint = did_you_mean(name, [str(column) for column in names])
-                hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
-                raise InputError(
-                    f"column {name!r} not found; the {what} have {has or 'no columns'}{hint}; where it has another "
-                    f"name there, say so with {options.get(name, 'on=...')}"
-                )
+                remedy = f"; where it has another name there, say so with {options.get(name, 'on=...')}"
+                raise column_not_found(name, names, f"the {what} have", index, remedy)
             if names.count(name) > 1:
                 raise InputError(f"the {what} have {names.count(name)} columns named {name!r}; rename all but one")
         for name in definition.columns:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError, did_you_mean
 from slidewise.live.event_times import NUMBER, earlier
+from slidewise.live.keys import key_parts
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.revising import Revising
 from slidewise.live.types import EventRow, Key, Time
@@ -58,6 +59,7 @@ def answers_as_of(live: Live, key: Key, time: Time | None) -> list[Any]:
     """A key's answers as of a time, in the order of specs; None is the end of a stream without times."""
     key_state: Any = live.key_states.get(key)
     if key_state is None:
+        check_key_kind(live, key)
         return [answer for spec in live.specs for answer in spec.empty_answers()]
     if time is not None:
         check_time(live, key, time, key_state.now)
@@ -65,6 +67,21 @@ def answers_as_of(live: Live, key: Key, time: Time | None) -> list[Any]:
     for at in range(len(live.specs)):
         values += spec_answers(live, key_state, at, time)
     return values
+
+
+def check_key_kind(live: Live, key: Key) -> None:
+    """Refuse a key that has had no event and can have none: text where events have numbers, or the other way round."""
+    kinds, names = live.kinds, live.definition.by
+    for name, value in zip(names, key_parts(key, names), strict=True):
+        if value is None or name in kinds.unknown:
+            continue
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number == (name in kinds.others):
+            have, gives = ("others than numbers", "a number") if is_number else ("numbers", "none")
+            raise InputError(
+                f"the key {name!r} is {value!r}, {gives}, and the events' keys are {have}, so none of them is equal; "
+                "give it in the events' type"
+            )
 
 
 def spec_answers(live: Live, key_state: Any, at: int, time: Time | None) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,8 @@ def _answers(requests: Requests, at: int) -> list[Any]:
     """Each member's answers of the spec at this index, as Arrow arrays in the order of the requests."""
     live = requests.live
     spec = live.specs[at]
-    by_time = isinstance(live, Revising) or not (spec.numbered or spec.running)
     try:
-        if not by_time:
+        if _same_at_all_times(live, at):
             return _same_for_all_times(requests, at)
         if _by_kernels(requests, at):
             with suppress(CannotJoinError):
@@ -72,6 +71,11 @@ def _answers(requests: Requests, at: int) -> list[Any]:
         return _one_by_one(requests, at, requests.slot_codes, requests.times_of_slots(), requests.slots)
     except Exception as error:
         raise_operator_error(spec, error, READ)
+
+
+def _same_at_all_times(live: Live, at: int) -> bool:
+    """Whether the answers of a spec are the same for all times after a key's newest."""
+    return not isinstance(live, Revising) and (live.specs[at].numbered or live.specs[at].running)
 
 
 def _same_for_all_times(requests: Requests, at: int) -> list[Any]:
@@ -99,11 +103,25 @@ def _one_by_one(requests: Requests, at: int, codes: Array, times: list[Any], slo
             continue
         empty = empty or spec.empty_answers()
         answers.append(empty)
+    sample = _sample(requests, at)
     types = _types(requests, at)
     columns = [Column(np.empty(0, object), None, lambda x: x) for _ in spec.columns]
     for member in spec.members:
         check_inputs(member.operator, spec.columns, columns, types)
-    return [array.take(slots) for array in as_arrays(spec, types, answers)]
+    return [array.take(slots) for array in as_arrays(spec, types, [*answers, *sample])]
+
+
+def _sample(requests: Requests, at: int) -> list[list[Any]]:
+    """The answers of some key as of its newest event, so that columns have their types where all requests are of empty
+    windows; none where no key has had an event."""
+    live = requests.live
+    key_state: Any = next((state for state in requests.key_states if state is not None), None)
+    if key_state is None:
+        key_state = next(iter(live.key_states.values()), None)
+    if key_state is None:
+        return []
+    by_time = isinstance(live, Revising) or not live.specs[at].numbered
+    return [spec_answers(live, key_state, at, key_state.now if by_time else None)]
 
 
 def _types(requests: Requests, at: int) -> list[Any]:
@@ -112,7 +130,7 @@ def _types(requests: Requests, at: int) -> list[Any]:
 
     spec = requests.live.specs[at]
     if spec.keeps is Keeps.ROWS and not isinstance(requests.live, Revising):
-        for key_state in requests.key_states:
+        for key_state in chain(requests.key_states, requests.live.key_states.values()):
             if key_state is not None and key_state.panes[at].held():
                 row = key_state.panes[at].newest_row()
                 return [arrow_array([value]).type for value in row[1:]]

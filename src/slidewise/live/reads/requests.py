@@ -9,11 +9,12 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.series import Column
+from slidewise.engine.column_checks import arrow_type
 from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.live.batch.incoming import KeyedRows
 from slidewise.live.event_times import NUMBER
-from slidewise.live.reads.get import check_time, oldest_time
+from slidewise.live.reads.get import check_key_kind, check_time, oldest_time
 
 if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
@@ -31,8 +32,23 @@ def request_columns(live: Live, frame: Frame, on: str | None, by: Mapping[str, s
         names = LabelColumns.of(definition, on, by, "get_many")
         if on is None and definition.on not in frame.names:
             names = names._replace(on=None)
+            _check_no_times(frame, names, definition.on)
     names.check(definition, frame.names, "requests", frame.index)
     return names
+
+
+def _check_no_times(frame: Frame, names: LabelColumns, on: str) -> None:
+    """Refuse requests without the definition's time that have another one, which is likely meant."""
+    import pyarrow as pa
+
+    for name in frame.names:
+        if name not in names.by and frame.names.count(name) == 1:
+            kind = arrow_type(frame.column(name))
+            if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+                raise InputError(
+                    f"the requests have no {on!r}, and {str(name)!r} holds times; where these are what to read as of, "
+                    f"say on={str(name)!r}; to read as of the newest event seen, leave the column out"
+                )
 
 
 class _Renamed:
@@ -65,6 +81,8 @@ class Requests(KeyedRows):
             by_name[str(on)] = names.on
         super().__init__(live, _Renamed(frame, by_name), on)
         self.key_states: list[Any] = [live.key_states.get(key) for key in self.keys]
+        for key in [key for key, state in zip(self.keys, self.key_states, strict=True) if state is None][:1]:
+            check_key_kind(live, key)
         self._settle_times()
         self._check_times()
         self.slot_codes: Array = np.arange(len(self.keys))
