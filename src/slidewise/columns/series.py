@@ -105,6 +105,11 @@ def kind_of(values: Series) -> str:
     )
 
 
+def is_arrow_backed(values: Series) -> bool:
+    """Whether a series is one of pandas with a type of Arrow's, so that answers beside it are too."""
+    return type(getattr(values, "dtype", None)).__name__ == "ArrowDtype"
+
+
 def read(values: Series, what: str) -> Column:
     """Read a series; `what` names it in errors."""
     kind = kind_of(values)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slidewise.columns.frames import frame_of
+from slidewise.columns.series import is_arrow_backed
 from slidewise.definition import Definition, check_names
 from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.engine.point_in_time.point_rows import PointRows
@@ -20,7 +21,7 @@ def as_of_tables(definition: Definition, labels: Any, events: Any, on: str | Non
     check_names(definition, rows.names, "table of events", rows.index, added=False)
     points = PointRows(definition, rows, asked, names)
     _ = points.order  # what is wrong with keys or times is not an aggregate's fault
-    like = names.on if type(getattr(asked.column(str(names.on)), "dtype", None)).__name__ == "ArrowDtype" else None
+    like = names.on if is_arrow_backed(asked.column(str(names.on))) else None
     answers = {}
     for name, aggregate in definition.columns.items():
         try:

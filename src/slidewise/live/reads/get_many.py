@@ -16,7 +16,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import AnswerColumns, frame_of
-from slidewise.columns.series import Column
+from slidewise.columns.series import Column, is_arrow_backed
 from slidewise.engine.answers import as_arrays, check_inputs
 from slidewise.engine.cells import Cells, StoredCells
 from slidewise.engine.joining import CannotJoinError, arrays_of
@@ -47,14 +47,10 @@ def get_many(live: Live, table: Any, on: str | None, by: Mapping[str, str] | Non
     for at, spec in enumerate(live.specs):
         for member, array in zip(spec.members, _answers(requests, at), strict=True):
             arrays[member.name] = array
-    like = next((name for name in (names.on, *names.by) if name is not None and _is_arrow(frame.column(name))), None)
+    asked = [name for name in (names.on, *names.by) if name is not None]
+    like = next((name for name in asked if is_arrow_backed(frame.column(name))), None)
     answers: AnswerColumns = {name: (like, arrays[name]) for name in live.definition.columns}
     return frame.with_columns(answers)
-
-
-def _is_arrow(series: Any) -> bool:
-    """Whether a series of pandas is one of Arrow's types, so that answers beside it are."""
-    return type(getattr(series, "dtype", None)).__name__ == "ArrowDtype"
 
 
 def _answers(requests: Requests, at: int) -> list[Any]:
