@@ -1,0 +1,9 @@
+"""All functions of expressions by name."""
+
+from __future__ import annotations
+
+from slidewise.expressions.functions import arithmetic, casts, comparison, logic, text, times
+from slidewise.expressions.functions.function import Function
+
+FAMILIES = (arithmetic, comparison, logic, casts, text, times)
+BY_NAME: dict[str, Function] = {function.name: function for family in FAMILIES for function in family.FUNCTIONS}
