@@ -4,8 +4,10 @@ from slidewise.choosing import choose
 from slidewise.compiled import compiled
 from slidewise.errors import (
     EmptyWindowError,
+    ExpressionError,
     InputError,
     LawError,
+    NumberOverflowError,
     OperatorFailedError,
     SlidewiseError,
     SnapshotError,
@@ -15,6 +17,7 @@ from slidewise.errors import (
     WindowError,
     did_you_mean,
 )
+from slidewise.expressions.expression import coalesce, col, lit, when
 from slidewise.feature_set import FeatureSet
 from slidewise.operators import BY_NAME as _BY_NAME
 from slidewise.operators import (
@@ -82,6 +85,7 @@ __all__ = [
     "Daba",
     "DabaLite",
     "EmptyWindowError",
+    "ExpressionError",
     "FeatureSet",
     "Fiba",
     "FlatFat",
@@ -89,6 +93,7 @@ __all__ = [
     "InputError",
     "LawError",
     "Merged",
+    "NumberOverflowError",
     "Operator",
     "OperatorFailedError",
     "OrderStatistics",
@@ -113,6 +118,8 @@ __all__ = [
     "bool_or",
     "check_laws",
     "choose",
+    "coalesce",
+    "col",
     "collect",
     "compiled",
     "correlation",
@@ -124,6 +131,7 @@ __all__ = [
     "geomean",
     "hyperloglog",
     "last",
+    "lit",
     "m4",
     "max",
     "maxcount",
@@ -142,6 +150,7 @@ __all__ = [
     "sum",
     "value_range",
     "variance",
+    "when",
 ]
 
 # What other engines call some of these.

@@ -234,7 +234,7 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     rows, and exact quantiles, which are no monoid.
     """
     alike: dict[tuple[object, ...], list[str]] = {}
-    for name, aggregate in definition.columns.items():
+    for name, aggregate in definition.aggregates.items():
         window = aggregate.window
         assert window is not None
         if aggregate.operator.traits.quantile is None and window.keeps is Keeps.ROWS and not window.open_right:
@@ -246,7 +246,7 @@ def shared_windows(definition: Definition) -> list[list[str]]:
 
 def _sharing(definition: Definition, names: list[str]) -> list[str]:
     """Those of these aggregates whose window is also that of an operator with enough windows."""
-    members = [(name, definition.columns[name].operator, _width(definition.columns[name])) for name in names]
+    members = [(name, definition.aggregates[name].operator, _width(definition.aggregates[name])) for name in names]
     widths = set()
     for _, operator, width in members:
         own = {its_width for _, its_operator, its_width in members if its_operator == operator}

@@ -1,4 +1,4 @@
-"""A definition: keys, a time column, and named aggregates over windows. Plain data; nothing here runs."""
+"""A definition: keys, a time column, and named aggregates over windows and expressions over them. Plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from hashlib import blake2b
 from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
-from slidewise.operators.aggregate import Aggregate
+from slidewise.expressions.expression import (
+    Expression,
+    RowColumn,
+    Then,
+    When,
+    as_expression,
+    columns_of,
+    leaves_of,
+    replaced,
+)
+from slidewise.expressions.writing import as_text
+from slidewise.operators.aggregate import Aggregate, PlainAggregate
+from slidewise.stages import Stages, all_aggregates, argument_columns, columns_read, condition_columns, stages_of
 from slidewise.windows import Duration, Length, Window, check_beat
 from slidewise.windows.kind import Keeps
 
@@ -17,40 +29,44 @@ Names = str | Iterable[str] | None
 
 
 class Definition:
-    """Keys (`by`), a time column (`on`), columns that order rows of equal time (`ties`), and aggregates by name.
+    """Keys (`by`), a time column (`on`), columns that order rows of equal time (`ties`), and columns by name.
 
-    With `every`, there is an answer for each key and beat instead of each row; `offset` moves the beats.
+    A column is an aggregate, or an expression over aggregates, the row's own columns and constants. With `every`, there
+    is an answer for each key and beat instead of each row; `offset` moves the beats. `stages` says what is computed for
+    the columns, in which order.
     """
 
-    __slots__ = ("by", "columns", "every", "offset", "on", "ties")
+    __slots__ = ("by", "columns", "every", "offset", "on", "stages", "ties")
 
     by: tuple[str, ...]
     on: str | None
     ties: tuple[str, ...]
-    columns: Mapping[str, Aggregate]
+    columns: Mapping[str, Expression]
     every: Length | None
     offset: Length | None
+    stages: Stages
 
     def __init__(
         self,
         by: Names = None,
         on: str | None = None,
         ties: Names = (),
-        columns: Mapping[str, Aggregate] | None = None,
+        columns: Mapping[str, Expression] | None = None,
         every: Length | timedelta | str | None = None,
         offset: Length | timedelta | str | None = None,
-        **more: Aggregate,
+        **more: Expression,
     ) -> None:
         for name, value in (("every", every), ("offset", offset)):
-            if isinstance(value, Aggregate):
+            if isinstance(value, Expression):
                 raise SlidewiseError(
-                    f"{name}= is a duration, so an aggregate of that name is given as columns={{{name!r}: {value!r}}}"
+                    f"{name}= is a duration, so a column of that name is given as columns={{{name!r}: {value!r}}}"
                 )
         set_once = object.__setattr__
         set_once(self, "by", _names("by", by))
         set_once(self, "on", on)
         set_once(self, "ties", _names("ties", ties))
-        set_once(self, "columns", _Columns(_aggregates(columns, more)))
+        set_once(self, "columns", _Columns(_checked_columns(columns, more)))
+        set_once(self, "stages", stages_of(self.columns))
         beat, shift = check_beat(every, offset)
         set_once(self, "every", beat)
         set_once(self, "offset", shift)
@@ -58,9 +74,10 @@ class Definition:
             raise SlidewiseError(f"on= is the name of the time column, or None, not {on!r}")
         if on is not None and on in self.by:
             raise SlidewiseError(f"{on!r} is named both as a key and as the time; a row has one time and its own keys")
-        for name, aggregate in self.columns.items():
+        for name in self.columns:
             if name in (*self.by, on):
-                raise SlidewiseError(f"the aggregate {name!r} has the name of a key or of the time; choose another")
+                raise SlidewiseError(f"the column {name!r} has the name of a key or of the time; choose another")
+        for name, aggregate in self.aggregates.items():
             assert aggregate.window is not None
             if on is None and aggregate.window.kind.timed:
                 raise SlidewiseError(
@@ -72,44 +89,69 @@ class Definition:
             raise SlidewiseError(
                 f"every={_length(beat)!r} goes by time, so the definition needs a time column: on='ts', say"
             )
+        if beat is not None:
+            self._check_results_on_beat(beat)
+
+    def _check_results_on_beat(self, beat: Length) -> None:
+        """Check that results read no column of a row: a beat has keys and a time only."""
+        for name, expression in self.stages.results.items():
+            for column in columns_of(expression):
+                if column not in (*self.by, self.on):
+                    raise SlidewiseError(
+                        f"{name!r} reads the column {column!r} of a row, and with every={_length(beat)!r} answers come "
+                        "at beats, which have keys and a time only; aggregate it, with sw.last, say"
+                    )
+
+    @property
+    def aggregates(self) -> Mapping[str, PlainAggregate]:
+        """All aggregates that are computed, each once: those that are columns, and those that only feed expressions."""
+        return self.stages.aggregates
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that aggregates read, each once, in the order they are named."""
-        inputs: dict[str, None] = {}
-        for aggregate in self.columns.values():
-            inputs |= dict.fromkeys(aggregate.columns)
-            if aggregate.condition is not None:
-                inputs[aggregate.condition] = None
-        return tuple(inputs)
+        aggregates = all_aggregates(self.columns)
+        return tuple(dict.fromkeys(name for aggregate in aggregates for name in columns_read(aggregate)))
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """Every column that the definition reads, each once."""
+    def own(self) -> tuple[str, ...]:
+        """The columns that results read of the row itself, or of the label or request that asks, each once."""
+        return tuple(dict.fromkeys(name for result in self.stages.results.values() for name in columns_of(result)))
+
+    @property
+    def event_needs(self) -> tuple[str, ...]:
+        """Every column that is read of rows which only count, each once."""
         return tuple(dict.fromkeys((*self.by, *([] if self.on is None else [self.on]), *self.ties, *self.inputs)))
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Every column that is read of rows which count and are answered, each once."""
+        return tuple(dict.fromkeys((*self.event_needs, *self.own)))
+
+    @property
     def ordering(self) -> tuple[str, ...]:
-        """The columns that order rows of equal time: `ties`, what is aggregated, and last the conditions."""
-        aggregated = [name for aggregate in self.columns.values() for name in aggregate.columns]
-        conditions = [a.condition for a in self.columns.values() if a.condition is not None]
+        """The columns that order rows of equal time: `ties`, what aggregates read, and last what conditions read."""
+        aggregates = list(all_aggregates(self.columns))
+        aggregated = [name for aggregate in aggregates for name in argument_columns(aggregate)]
+        conditions = [name for aggregate in aggregates for name in condition_columns(aggregate)]
         return tuple(dict.fromkeys((*self.ties, *aggregated, *conditions)))
 
     @property
     def ordered(self) -> bool:
         """Whether the order of rows of equal time can change an answer."""
-        return any(map(order_matters, self.columns.values()))
+        return any(map(order_matters, self.aggregates.values()))
 
     def fingerprint(self) -> str:
         """A digest of all that stored state depends on: names, windows, operators and the layout of their state.
 
-        A user's operator counts by its name and `version=`, not by its code.
+        A user's operator counts by its name and `version=`, not by its code; an expression by its text, which does not
+        depend on how it was laid out.
         """
         described: dict[str, Any] = {
             "by": self.by,
             "on": self.on,
             "ties": self.ties,
-            "columns": [[name, _described(aggregate)] for name, aggregate in self.columns.items()],
+            "columns": [[name, _described(column)] for name, column in self.columns.items()],
         }
         if self.every is not None:
             described["every"] = [_ticks_of(self.every), _ticks_of(self.offset)]
@@ -134,7 +176,14 @@ class Definition:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return self.by, self.on, self.ties, self.every, self.offset, tuple(self.columns.items())
+        return (
+            self.by,
+            self.on,
+            self.ties,
+            self.every,
+            self.offset,
+            tuple((name, c.key()) for name, c in self.columns.items()),
+        )
 
     def __repr__(self) -> str:
         parts = [f"by={_shown(self.by)}"] if self.by else []
@@ -155,7 +204,7 @@ class Definition:
 _ARGUMENTS = ("by", "on", "ties", "columns", "every", "offset", "self")
 
 
-class _Columns(dict[str, Aggregate]):
+class _Columns(dict[str, Expression]):
     """A dict that does not change."""
 
     def _refuse(self, *_args: object, **_named: object) -> Any:
@@ -182,25 +231,31 @@ def _names(role: str, value: Names) -> tuple[str, ...]:
     return names
 
 
-def _aggregates(columns: Mapping[str, Aggregate] | None, more: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
+def _checked_columns(columns: Mapping[str, Expression] | None, more: Mapping[str, Expression]) -> dict[str, Expression]:
     if columns is not None and not isinstance(columns, Mapping):
         raise SlidewiseError(f"columns= is a dict of names and aggregates, not {columns!r}")
     for name in more:
         if columns and name in columns:
-            raise SlidewiseError(f"the aggregate {name!r} is given twice, in columns= and as an argument")
+            raise SlidewiseError(f"the column {name!r} is given twice, in columns= and as an argument")
     both = {**(columns or {}), **more}
     if not both:
         raise SlidewiseError("a definition needs an aggregate, such as peak=sw.max('temp').over('10 minutes')")
-    for name, aggregate in both.items():
+    for name, column in both.items():
         if not _is_name(name):
-            raise SlidewiseError(f"an aggregate's name is text, not {name!r}")
-        if not isinstance(aggregate, Aggregate):
-            hint = did_you_mean(name, _ARGUMENTS) if _is_names(aggregate) else ""
-            raise SlidewiseError(
-                f"{name}={aggregate!r} is no aggregate, such as sw.max('temp').over('10 minutes'){hint}"
-            )
-        if aggregate.window is None:
-            raise SlidewiseError(f"{name}={aggregate!r} has no window; add .over('10 minutes') or .over(rows=100), say")
+            raise SlidewiseError(f"a column's name is text, not {name!r}")
+        if isinstance(column, When | Then):
+            as_expression(column)  # which says what is missing
+        if not isinstance(column, Expression):
+            hint = did_you_mean(name, _ARGUMENTS) if _is_names(column) else ""
+            raise SlidewiseError(f"{name}={column!r} is no aggregate, such as sw.max('temp').over('10 minutes'){hint}")
+        if isinstance(column, Aggregate) and column.window is None:
+            raise SlidewiseError(f"{name}={column!r} has no window; add .over('10 minutes') or .over(rows=100), say")
+    if not any(leaf.is_aggregate for column in both.values() for leaf in leaves_of(column)):
+        name, column = next(iter(both.items()))
+        raise SlidewiseError(
+            f"a definition needs an aggregate, and {name}={column!r} has none; compare it with one, such as "
+            "sw.max('temp').over('10 minutes')"
+        )
     return both
 
 
@@ -212,9 +267,18 @@ def _shown(names: tuple[str, ...]) -> str:
     return repr(names[0]) if len(names) == 1 else repr(list(names))
 
 
-def _described(aggregate: Aggregate) -> list[Any]:
-    """All of an aggregate that stored state depends on, as JSON holds it."""
-    op, window = aggregate.operator, aggregate.window
+def _described(column: Expression) -> list[Any]:
+    """All of a column that stored state depends on, as JSON holds it."""
+    if not isinstance(column, Aggregate):
+        aggregates = [leaf for leaf in leaves_of(column) if isinstance(leaf, Aggregate)]
+        numbers = iter(range(len(aggregates)))
+
+        def numbered(leaf: Expression) -> Expression:  # which no column's name can be taken for
+            return RowColumn(f"{next(numbers)}" if leaf.is_aggregate else f"column {leaf}")
+
+        text = as_text(replaced(column, numbered))
+        return ["expression", text, [_described(aggregate) for aggregate in aggregates]]
+    op, window = column.operator, column.window
     assert window is not None
     kind = "builtin" if op.builtin else "user"
     parameters = sorted((name, repr(value)) for name, value in op.parameters.items())
@@ -224,10 +288,14 @@ def _described(aggregate: Aggregate) -> list[Any]:
         op.version,
         op.state,
         parameters,
-        aggregate.columns,
-        aggregate.condition,
+        [_described_argument(argument) for argument in column.columns],
+        None if column.condition is None else _described_argument(column.condition),
         window.described(),
     ]
+
+
+def _described_argument(argument: str | Expression) -> str | list[str]:
+    return argument if isinstance(argument, str) else ["expression", as_text(argument)]
 
 
 def _ticks_of(length: Length | None) -> Any:
@@ -277,8 +345,11 @@ def column_not_found(
 def check_names(
     definition: Definition, names: list[Any], what: str, index: Iterable[Any] = (), *, added: bool = True
 ) -> None:
-    """Check that every column that is read exists, and none that is `added`; `index` are the names of pandas' index."""
-    for name in definition.needs:
+    """Check that every column that is read exists, and none that is `added`; `index` are the names of pandas' index.
+
+    Where none is added, rows only count, and others are answered.
+    """
+    for name in definition.needs if added else definition.event_needs:
         if name not in names:
             raise column_not_found(name, names, f"the {what} has", index)
         if names.count(name) > 1:

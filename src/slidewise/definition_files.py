@@ -1,22 +1,30 @@
 """Serialisation of definitions as plain dicts and as TOML.
 
-A built-in operator is named as in `sw.`; a user's own by its import path, `"package.module:name"`, see `import_paths`.
+A column is a dict with an operator, names of columns and a window, or the text of an expression, see
+`expressions.parsing`. A built-in operator is named as in `sw.`; a user's own by its import path,
+`"package.module:name"`, see `import_paths`.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError, did_you_mean
+from slidewise.expressions.expression import Expression, replaced
+from slidewise.expressions.parsing import FUNCTIONS, OperatorCall, parse
+from slidewise.expressions.writing import as_text, quoted_name
 from slidewise.import_paths import Imports, OperatorPath, check_import, import_path, modules_of, operator_at, path_of
 from slidewise.operators import BY_NAME
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
+from slidewise.stages import all_aggregates
 from slidewise.windows import Duration
 
 Find = Callable[[OperatorPath], Operator]
@@ -37,7 +45,7 @@ def to_dict(definition: Definition) -> dict[str, Any]:
     for name, length in (("every", definition.every), ("offset", definition.offset)):
         if length is not None:
             written[name] = str(length) if isinstance(length, Duration) else length
-    written["columns"] = {name: _aggregate_out(name, aggregate) for name, aggregate in definition.columns.items()}
+    written["columns"] = {name: _column_out(name, column) for name, column in definition.columns.items()}
     return written
 
 
@@ -48,18 +56,18 @@ def arguments_of(written: Mapping[str, Any], imports: Imports = False) -> dict[s
     """
     modules = modules_of(imports)
     checked = arguments_unresolved(written)
-    paths = [path for path in map(_unresolved, checked["columns"].values()) if path is not None]
+    paths = own_paths(checked["columns"])
     if not paths:
         return checked
     Definition(**checked)
-    for path in paths:
+    for _, path in paths:
         check_import(path, modules)
     return resolved_arguments(written, lambda path: operator_at(path, modules))
 
 
 def arguments_unresolved(written: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with a stand-in for each operator of a user's own, which names it and computes nothing."""
-    return resolved_arguments(written, _stand_in)
+    return resolved_arguments(written, stand_in)
 
 
 def resolved_arguments(written: Mapping[str, Any], find: Find) -> dict[str, Any]:
@@ -76,7 +84,7 @@ def resolved_arguments(written: Mapping[str, Any], find: Find) -> dict[str, Any]
         "ties": written.get("ties", ()),
         "every": written.get("every"),
         "offset": written.get("offset"),
-        "columns": {name: _aggregate_in(name, column, find) for name, column in columns.items()},
+        "columns": {name: _column_in(name, column, find) for name, column in columns.items()},
     }
 
 
@@ -89,36 +97,78 @@ class _StandIn(Operator):
         return 0, float("inf")
 
 
-def _stand_in(path: OperatorPath) -> Operator:
+def stand_in(path: OperatorPath) -> Operator:
+    """The stand-in for an operator of a user's own, which has its import path for a name."""
     return _StandIn(name=str(path), identity=None, combine=lambda _older, newer: newer)
 
 
-def _unresolved(aggregate: Aggregate) -> OperatorPath | None:
-    return path_of(aggregate.operator.name) if isinstance(aggregate.operator, _StandIn) else None
+def own_paths(columns: Mapping[str, Expression]) -> list[tuple[str, OperatorPath]]:
+    """The operators that columns with stand-ins still lack, each with the name of its column."""
+    return [
+        (name, path_of(aggregate.operator.name))
+        for name, column in columns.items()
+        for aggregate in all_aggregates({name: column})
+        if isinstance(aggregate.operator, _StandIn)
+    ]
 
 
-def own_paths(definition: Definition) -> dict[str, OperatorPath]:
-    """By column, the operators that a definition of stand-ins still lacks."""
-    paths = {name: _unresolved(aggregate) for name, aggregate in definition.columns.items()}
-    return {name: path for name, path in paths.items() if path is not None}
+def _column_out(name: str, column: Expression) -> dict[str, Any] | str:
+    """A column as a dict, and as text where it is more than an operator of columns over a window."""
+    if isinstance(column, Aggregate) and all(isinstance(part, str) for part in column.columns):
+        return _aggregate_out(name, column)
+    return as_text(replaced(column, lambda leaf: _by_import_path(name, leaf)))
+
+
+def _by_import_path(name: str, leaf: Expression) -> Expression:
+    """An aggregate of a user's own operator with its import path for a name; anything else as it is."""
+    if not isinstance(leaf, Aggregate):
+        return leaf
+    for key, value in leaf.operator.parameters.items():
+        if not _has_text(value):
+            raise SlidewiseError(
+                f"{name!r}: no text can hold the parameter {key}={value!r} of {leaf.operator.name} "
+                f"({type(value).__name__})"
+            )
+    if leaf.operator.builtin:
+        return leaf
+    return replace(leaf, operator=replace(leaf.operator, name=import_path(name, leaf.operator)))
+
+
+def _has_text(parameter: object) -> bool:
+    """Whether a parameter can be written in a text: a constant, bytes, or a list of such."""
+    if isinstance(parameter, tuple | list):
+        return all(map(_has_text, parameter))
+    return isinstance(parameter, bool | int | float | str | bytes | date | None)
 
 
 def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
-    op, window = aggregate.operator, aggregate.window
+    op, window, condition = aggregate.operator, aggregate.window, aggregate.condition
     assert window is not None
     written: dict[str, Any] = {"operator": op.name if op.builtin else import_path(name, op)}
     if op.parameters:
         written["parameters"] = {key: _parameter_out(value) for key, value in op.parameters.items()}
     written["of"] = list(aggregate.columns)
-    if aggregate.condition is not None:
-        written["where"] = aggregate.condition
+    if condition is not None:
+        written["where"] = quoted_name(condition) if isinstance(condition, str) else as_text(condition)
     return written | window.written()
 
 
-def _aggregate_in(name: str, written: object, find: Find) -> Aggregate:
+def _column_in(name: str, written: object, find: Find) -> Expression:
     where = f"the column {name!r}"
-    if not isinstance(written, Mapping):
-        raise SlidewiseError(f"{where} is a dict with an operator and a window, not {written!r}")
+    if not isinstance(written, Mapping | str):
+        raise SlidewiseError(
+            f"{where} is a dict with an operator and a window, or text such as 'sum(price * quantity) over 1 day', not "
+            f"{written!r}"
+        )
+    try:
+        if isinstance(written, str):
+            return expression_of(written, find)
+    except SlidewiseError as error:
+        raise type(error)(f"{where}: {error}") from error
+    return _aggregate_in(where, written, find)
+
+
+def _aggregate_in(where: str, written: Mapping[str, Any], find: Find) -> Aggregate:
     _check_names(written, _COLUMN, where)
     if "operator" not in written:
         raise SlidewiseError(f"{where} names no operator; write operator = 'max', say")
@@ -135,11 +185,66 @@ def _aggregate_in(name: str, written: object, find: Find) -> Aggregate:
             raise SlidewiseError(f"{op.name} needs its parameters; write parameters = {{{first} = {usual!r}}}, say")
         aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
         if "where" in written:
-            aggregate = aggregate.where(written["where"])
+            aggregate = aggregate.where(_condition_in(written["where"], find))
         window = {key: written[key] for key in ("rows", "closed", "at_least", "grain") if key in written}
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error
+
+
+def _condition_in(written: Any, find: Find) -> Any:
+    """The condition that a text says; the error of what is no text is that of `where`."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return expression_of(written, find)
+    except SlidewiseError as error:
+        raise type(error)(f"in 'where': {error}") from error
+
+
+def expression_of(text: str, find: Find) -> Expression:
+    """The expression that a text says, with the operators of a user's own that `find` gives."""
+    return parse(text, lambda call: _written_aggregate(call, find))
+
+
+def _written_aggregate(call: OperatorCall, find: Find) -> Aggregate:
+    """The aggregate of a text, without its condition and its window."""
+    name, named = call.name, dict(call.named)
+    if call.own:
+        if ":" not in name:
+            hint = f"; {name} stands without backticks" if name in BY_NAME or name in FUNCTIONS else ""
+            raise SlidewiseError(
+                f"in backticks stands a user's own operator, by its import path `package.module:name`, and {name!r} is "
+                f"none{hint}"
+            )
+        if call.positional:
+            raise SlidewiseError(f"{name!r} takes its parameters by their names only")
+    else:
+        name = name if name in BY_NAME else name.lower()
+        if name not in BY_NAME:
+            raise SlidewiseError(
+                f"there is no function or operator {call.name!r}; a user's own operator stands in backticks, by its "
+                "import path: `package.module:name`" + did_you_mean(call.name, [*BY_NAME, *sorted(FUNCTIONS)])
+            )
+        named = _named_parameters(BY_NAME[name], call)
+    op = _operator(name, named, find)
+    if op.unset:
+        first, usual = next(iter(op.parameters.items()))
+        raise SlidewiseError(f"{op.name} needs its parameters; write {op.name}({first}={usual!r})(x), say")
+    aggregate: Aggregate = op(*call.arguments)
+    return aggregate
+
+
+def _named_parameters(op: Operator, call: OperatorCall) -> dict[str, Any]:
+    """The parameters of a text by their names, those without names included."""
+    if not call.positional:
+        return dict(call.named)
+    if op.make is None:
+        raise SlidewiseError(f"{op.name} has no parameters, but got {', '.join(map(repr, call.positional))}")
+    try:
+        return inspect.signature(op.make).bind(*call.positional, **call.named).arguments
+    except TypeError as error:
+        raise SlidewiseError(f"{op.name} is made with ({', '.join(op.parameters)}): {error}") from None
 
 
 def _parameter_out(value: object) -> object:
@@ -203,7 +308,10 @@ def _toml_lines(definition: Definition, prefix: str = "") -> list[str]:
     """The lines of a definition; `prefix` is the path of the table that they are in, with a dot."""
     written = to_dict(definition)
     lines = [f"{key} = {_value(value)}" for key, value in written.items() if key != "columns"]
-    for name, column in written["columns"].items():
+    columns = written["columns"]
+    if any(isinstance(column, str) for column in columns.values()):  # in one table, which keeps their order
+        return [*lines, "", f"[{prefix}columns]", *[f"{_text(name)} = {_value(columns[name])}" for name in columns]]
+    for name, column in columns.items():
         lines += ["", f"[{prefix}columns.{_text(name)}]"]
         lines += [f"{key} = {_value(value)}" for key, value in column.items()]
     return lines

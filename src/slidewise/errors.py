@@ -26,6 +26,14 @@ class InputError(SlidewiseError):
     """An operator was given a value that it cannot aggregate."""
 
 
+class ExpressionError(SlidewiseError):
+    """An expression that makes no sense: its text, its nesting, or the types of its parts."""
+
+
+class NumberOverflowError(SlidewiseError):
+    """A whole number that an expression computes does not fit into 64 bits."""
+
+
 class OperatorFailedError(SlidewiseError):
     """A user's operator raised; the message names the operator, or the aggregates that it serves."""
 

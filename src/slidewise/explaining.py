@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from slidewise.choosing import Choice, choose, shared_windows
 from slidewise.definition import Definition
+from slidewise.expressions.expression import Expression, RowColumn, leaves_of
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Takes
+from slidewise.stages import Answer
 from slidewise.windows import Beats, Duration, Length
 from slidewise.windows.grain import most_cells
 from slidewise.windows.kind import Keeps
@@ -21,7 +24,8 @@ from slidewise.windows.kind import Keeps
 class Explained:
     """One column of an explanation. `together` are the columns whose windows share one structure with `spikes=True`.
 
-    `suggestion` is what to think about where a window would hold very many rows, or None.
+    `suggestion` is what to think about where a window would hold very many rows, or None. `feeds` are the expressions
+    that are computed from it; with `hidden`, it is computed for these only, and is no column itself.
     """
 
     name: str
@@ -31,6 +35,14 @@ class Explained:
     bytes_per_state: int | None
     together: tuple[str, ...] = ()
     suggestion: str | None = None
+    feeds: tuple[str, ...] = ()
+    hidden: bool = False
+
+    @property
+    def head(self) -> str:
+        """The line above what is said of it."""
+        feeds = f"   feeds {_listed(self.feeds)}" if self.feeds else ""
+        return f"{self.aggregate!r}{feeds}" if self.hidden else f"{self.name} = {self.aggregate!r}{feeds}"
 
     @property
     def partials(self) -> int | None:
@@ -94,11 +106,13 @@ class Explanation(tuple[Explained, ...]):
     """The explanation of a definition, by column: what runs, why, its worst cost, and a key's state. Prints as text.
 
     Columns that have the same lines are grouped, and the lines printed once. `spark` is how it runs on the DataFrame
-    that was asked about, or None; `beats` are those of the definition, or None.
+    that was asked about, or None; `beats` are those of the definition, or None. `results` are the columns that are
+    expressions over aggregates, and computed after them.
     """
 
     spark: Any = None
     beats: BeatCost | None = None
+    results: Mapping[str, Expression] = MappingProxyType({})
 
     def __repr__(self) -> str:
         parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
@@ -114,7 +128,7 @@ class Explanation(tuple[Explained, ...]):
             for note in _notes(column):
                 notes.setdefault(note, []).append(column.name)
         for its_lines, members in groups.items():
-            heads = [f"{column.name} = {column.aggregate!r}" for column in members]
+            heads = [column.head for column in members]
             own = [note for note, of in notes.items() if of == [column.name for column in members]]
             parts += [*heads, *(f"    {line}" for line in its_lines if line not in common)]
             parts += [f"    {note.what}: {note.text}" for note in own]
@@ -123,9 +137,17 @@ class Explanation(tuple[Explained, ...]):
             parts += ["all of them", *(f"    {line}" for line in common)]
         for note, of in sorted(notes.items(), key=lambda pair: pair[0].what):
             parts += [f"{note.what} for {_listed(of)}", f"    {note.text}"]
+        for name, result in self.results.items():
+            parts += [f"{name} = {result}", f"    computed from: {_sources(result)}"]
         return "\n".join(parts)
 
     __str__ = __repr__
+
+
+def _sources(result: Expression) -> str:
+    """What an expression over aggregates is computed from, each once."""
+    leaves = {leaf.key(): leaf for leaf in leaves_of(result)}
+    return ", ".join([f"{leaf} of the row" if isinstance(leaf, RowColumn) else str(leaf) for leaf in leaves.values()])
 
 
 def _lines(column: Explained) -> list[str]:
@@ -203,24 +225,40 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
     key has in a second, or in one unit where times are numbers.
     """
     together = {name: tuple(names) for names in shared_windows(definition) for name in names}
+    written, feeds = _written_aggregates(definition)
     explanation = Explanation(
         Explained(
             name,
-            aggregate,
+            written[name],
             choose(aggregate.operator, aggregate.window),
             _kernel(aggregate),
             state_bytes(aggregate.operator),
             together.get(name, ()),
             suggestion(aggregate, (rows or {}).get(name), rate),
+            tuple(feeds.get(name, ())),
+            name not in definition.columns,
         )
-        for name, aggregate in definition.columns.items()
+        for name, aggregate in definition.aggregates.items()
     )
+    explanation.results = {name: definition.columns[name] for name in definition.stages.results}
     if definition.every is not None:
-        windows = [aggregate.window for aggregate in definition.columns.values() if aggregate.window is not None]
+        windows = [aggregate.window for aggregate in definition.aggregates.values() if aggregate.window is not None]
         timed = isinstance(definition.every, Duration)
         beats = Beats(definition.every, definition.offset, windows, 1 if timed else None, floats=not timed)
         explanation.beats = BeatCost(definition.every, definition.offset, beats.high - min(beats.lows) + beats.per)
     return explanation
+
+
+def _written_aggregates(definition: Definition) -> tuple[dict[str, Aggregate], dict[str, list[str]]]:
+    """The aggregates that are computed as the user wrote them, by name, and the expressions that each of them feeds."""
+    written = {name: column for name, column in definition.columns.items() if isinstance(column, Aggregate)}
+    feeds: dict[str, list[str]] = {}
+    for name, result in definition.stages.results.items():
+        for answer in {leaf.key(): leaf for leaf in leaves_of(result)}.values():
+            if isinstance(answer, Answer):
+                written.setdefault(answer.name, answer.aggregate)
+                feeds.setdefault(answer.name, []).append(name)
+    return written, feeds
 
 
 def _kernel(aggregate: Aggregate) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from slidewise.definition import check_names
 from slidewise.definition_files import from_toml_text, tables_to_toml
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
+from slidewise.expressions.expression import Expression
 from slidewise.import_paths import Imports
-from slidewise.operators.aggregate import Aggregate
 from slidewise.sliding import Sliding
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class FeatureSet:
             pass
 
     @property
-    def columns(self) -> dict[str, Aggregate]:
+    def columns(self) -> dict[str, Expression]:
         """The aggregates by the names of their columns, in the order in which they come out."""
         return {
             f"{name}_{column}": aggregate

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from slidewise.definition import Definition
+from slidewise.operators.aggregate import Aggregate
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
@@ -37,16 +38,20 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def columns_table(definition: Definition) -> str:
-    """The table of a definition's aggregates, without columns that would be empty."""
-    head = ("column", "operator", "of", "where", "window", "closed", "at least", "grain")
-    rows = []
+    """The table of a definition's aggregates and expressions, without columns that would be empty."""
+    head = ("column", "expression", "operator", "of", "where", "window", "closed", "at least", "grain")
+    rows: list[tuple[str, ...]] = []
     for name, aggregate in definition.columns.items():
+        if not isinstance(aggregate, Aggregate):
+            rows.append((name, str(aggregate), *[""] * (len(head) - 2)))
+            continue
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         parameters = ", ".join(f"{parameter}={value}" for parameter, value in op.parameters.items())
         operator = f"{op.name}({parameters})" if parameters else op.name
-        of, where = ", ".join(aggregate.columns), aggregate.condition or ""
+        of, where = ", ".join(map(str, aggregate.columns)), aggregate.condition
         more = ["" if value is None else str(value) for value in (window.at_least, window.grain)]
-        rows.append((name, operator, of, where, window.words, window.closed, *more))
-    filled = [at for at in range(len(head)) if at < 3 or any(row[at] for row in rows)]
+        rows.append((name, "", operator, of, "" if where is None else str(where), window.words, window.closed, *more))
+    always = (2, 3) if any(row[2] for row in rows) else ()
+    filled = [at for at in range(len(head)) if at in (0, *always) or any(row[at] for row in rows)]
     return html_table([head[at] for at in filled], [[row[at] for at in filled] for row in rows])

@@ -14,12 +14,14 @@ LISTED = ("column", "served", "recomputed", "difference", "kind", "row")
 
 
 class ServedLog(NamedTuple):
-    """The columns of a log of served answers: keys, time, and by aggregate the answers that it has."""
+    """The columns of a log of served answers: keys, time, by the definition's columns the answers that it has, and
+    those of the request that expressions read."""
 
     keys: tuple[str, ...]
     at: str
     columns: Mapping[str, str]
-    absent: tuple[str, ...]  # aggregates that the log has no column for
+    absent: tuple[str, ...]  # columns of the definition that the log has none for
+    own: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -38,6 +40,9 @@ class ServedLog(NamedTuple):
         for key, name in zip(definition.by, keys, strict=True):
             _check_column(name, names, index, f"; where it has another name there, say so with by={{{key!r}: ...}}")
         _check_column(str(on), names, index, "; where it has another name there, say so with at=...")
+        own = tuple(name for name in definition.own if name not in (*definition.by, definition.on))
+        for name in own:
+            _check_column(name, names, index, "; an expression reads it of the request: log it beside the answers")
         written = _checked_columns(definition, columns)
         present = {name: written.get(name, name) for name in definition.columns if written.get(name, name) in names}
         for name, column in written.items():
@@ -55,12 +60,17 @@ class ServedLog(NamedTuple):
                 f"columns={{{first!r}: 'served_{first}'}}"
             )
         absent = tuple(name for name in definition.columns if name not in present)
-        return cls(keys, str(on), present, absent)
+        return cls(keys, str(on), present, absent, own)
 
     @property
     def asked(self) -> list[str]:
-        """The columns that the answers are recomputed for: the keys and the time, each once."""
+        """The keys and the time of requests, each once."""
         return list(dict.fromkeys((*self.keys, self.at)))
+
+    @property
+    def requests(self) -> list[str]:
+        """The columns that the answers are recomputed for: keys, time, and what expressions read, each once."""
+        return list(dict.fromkeys((*self.asked, *self.own)))
 
     @property
     def read(self) -> list[str]:

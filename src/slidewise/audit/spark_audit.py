@@ -42,7 +42,7 @@ def audit_dataframe(
     names = {column: f"__slidewise_served_{number}" for number, column in enumerate(log.columns)}
     hidden = log._replace(columns=names)
     rows = served.select(
-        *[F.col(quoted(name)) for name in log.asked],
+        *[F.col(quoted(name)) for name in log.requests],
         *[F.col(quoted(log.columns[column])).alias(name) for column, name in names.items()],
     )
     answers = recompute(rows)  # first: it checks types before anything runs

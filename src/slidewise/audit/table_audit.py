@@ -35,7 +35,7 @@ def audit_table(
             f"column {log.at!r} of the log has {nulls:,} null{'s' * (nulls > 1)}, and an answer has a time; drop these "
             "rows"
         )
-    answers = frame_of(recompute(_select(served, log.asked))).to_arrow()
+    answers = frame_of(recompute(_select(served, log.requests))).to_arrow()
     for column, name in log.columns.items():
         check_comparable(rows.column(name).type, answers.column(column).type, column, name)
     ticks = ticks_of(rows.column(log.at))

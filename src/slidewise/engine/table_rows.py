@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -10,17 +11,18 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.frames import Frame
-from slidewise.columns.operator_types import as_numbers, readied
+from slidewise.columns.operator_types import answer_type, as_numbers, readied
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.bounds import find_bounds
 from slidewise.engine.column_checks import arrow_type, present, time_column
+from slidewise.engine.computed.columns import argument_arrays, argument_types, as_array, check_results, frame_label
 from slidewise.engine.evaluate import over_bounds, plain_rows, several_over_bounds
 from slidewise.engine.sorting import RowOrder, key_codes, sort_rows
 from slidewise.errors import WindowError
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.operators.aggregate import Aggregate, at_least
+from slidewise.operators.aggregate import PlainAggregate, at_least
 from slidewise.operators.traits import AnswerKind
 from slidewise.windows import Duration, Window
 
@@ -35,7 +37,7 @@ class TableRows:
         self._columns: dict[str, Column] = {}
         self._sorted: dict[str, Array] = {}
         self._bounds: dict[Any, tuple[Array, Array]] = {}
-        self._quantile_answers: dict[Aggregate, Answers] = {}
+        self._quantile_answers: dict[PlainAggregate, Answers] = {}
 
     @property
     def count(self) -> int:
@@ -43,13 +45,42 @@ class TableRows:
         return self._count
 
     def column(self, name: str) -> Column:
-        """A column of the table, in the table's order."""
+        """A column of the table, or a computed one, in the table's order."""
         if name not in self._columns:
-            self._columns[name] = read(self._frame.column(name), repr(name))
+            computed = name in self._definition.stages.arguments
+            series = self._computed[name] if computed else self._frame.column(name)
+            self._columns[name] = read(series, repr(name))
         return self._columns[name]
+
+    @cached_property
+    def _computed(self) -> dict[str, Any]:
+        """The columns that expressions compute for aggregates, as Arrow arrays."""
+        return argument_arrays(self._definition, lambda name: as_array(self._frame, name), self._count, self.label)
+
+    def check_expressions(self, own: Callable[[str], Any] | None = None) -> None:
+        """Check the types of all expressions before anything runs; `own` gives those of the rows that ask."""
+        definition = self._definition
+        if not definition.stages.arguments and not definition.stages.results:
+            return
+        computed = argument_types(definition, self._frame_type)
+        types = {}
+        for name, aggregate in definition.aggregates.items():
+            op = aggregate.operator
+            of = [computed[column] if column in computed else self._frame_type(column) for column in aggregate.columns]
+            types[name] = answer_type(op, of) if op.answers is None else op.answers
+        check_results(definition, types, own or self._frame_type)
+
+    def _frame_type(self, name: str) -> Any:
+        return arrow_type(self._frame.column(name))
+
+    def label(self, row: int) -> str:
+        """The key and the time of a row, for errors."""
+        return frame_label(self._definition, self._frame, row)
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
+        if name in self._definition.stages.arguments:
+            return self._computed[name].type
         return arrow_type(self._frame.column(name), self._columns.get(name))
 
     @cached_property
@@ -90,7 +121,7 @@ class TableRows:
                 "'10 minutes', say"
             )
 
-    def answer(self, aggregate: Aggregate) -> Any:
+    def answer(self, aggregate: PlainAggregate) -> Any:
         """An aggregate's answers as an Arrow array, in the table's order."""
         op, window = aggregate.operator, aggregate.window
         assert window is not None
@@ -135,11 +166,11 @@ class TableRows:
         """Answers over windows in the order of the rows that asked."""
         return self.order.to_input(answers)
 
-    def _quantiles(self, aggregate: Aggregate) -> list[Aggregate]:
+    def _quantiles(self, aggregate: PlainAggregate) -> list[PlainAggregate]:
         """The exact quantiles over the same rows as this one, which are answered together with it."""
         if aggregate.operator.traits.quantile is None:
             return []
-        others = [other for other in self._definition.columns.values() if other.operator.traits.quantile is not None]
+        others = [other for other in self._definition.aggregates.values() if other.operator.traits.quantile is not None]
         return list(
             dict.fromkeys(other for other in others if replace(other, operator=aggregate.operator) == aggregate)
         )
@@ -150,7 +181,7 @@ class TableRows:
         array: Array = np.arange(1, self._count + 1) - np.repeat(offsets[:-1], np.diff(offsets))
         return array
 
-    def _present(self, aggregate: Aggregate, columns: list[Column]) -> Array | None:
+    def _present(self, aggregate: PlainAggregate, columns: list[Column]) -> Array | None:
         flag = None if aggregate.condition is None else self.column(aggregate.condition)
         valid = present(columns, aggregate.condition, flag)
         return None if valid is None else self.order.to_sorted(valid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Container, Mapping, Set
 from copy import copy
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -149,7 +149,7 @@ class WindowSpec:
 def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     """The definition's aggregates, those that see the same rows together; exact quantiles among themselves."""
     specs: dict[Any, WindowSpec] = {}
-    for name, aggregate in definition.columns.items():
+    for name, aggregate in definition.aggregates.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         ordered = op.traits.quantile is not None
@@ -162,6 +162,15 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
         specs[seen].declared |= op.answers is not None
         specs[seen].enough = max(specs[seen].enough, least)
     return list(specs.values())
+
+
+def with_members(spec: WindowSpec, names: Container[str]) -> WindowSpec:
+    """The spec with those of its members that have these names."""
+    if all(member.name in names for member in spec.members):
+        return spec
+    some = copy(spec)
+    some.members = [member for member in spec.members if member.name in names]
+    return some
 
 
 def swags_of(spec: WindowSpec) -> list[Swag]:

@@ -96,7 +96,7 @@ class TimeReader:
             if kind != self.kind:
                 raise InputError(f"the time {time!r} is one of {kind}, but the stream's times are {self.kind}")
             return
-        for name, aggregate in self._definition.columns.items():
+        for name, aggregate in self._definition.aggregates.items():
             last = None if aggregate.window is None else aggregate.window.last
             if isinstance(last, Duration) and kind == NUMBER:
                 raise WindowError(f"times are numbers, but {name!r} is over {last}; give its window as a number")
@@ -104,6 +104,17 @@ class TimeReader:
                 raise WindowError(
                     f"times are datetimes, but {name!r} is over the number {last!r}; write it as '10 minutes', say"
                 )
+
+    def moment(self, number: Time) -> Any:
+        """A number as a time such as events have: a number, or a datetime, in UTC where it has a zone."""
+        if self.kind == NUMBER or self.kind is None:
+            return number
+        moment = _EPOCH + timedelta(microseconds=number // 1_000)
+        if number % 1_000:
+            import pandas as pd
+
+            return pd.Timestamp(number, tz="UTC" if self.kind == ZONED else None)
+        return moment.replace(tzinfo=UTC) if self.kind == ZONED else moment
 
     def shown(self, number: Time, kind: str | None = None) -> object:
         """A number as the time that it stands for, for people to read; `kind` where it is not yet the stream's."""

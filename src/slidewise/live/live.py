@@ -8,8 +8,9 @@ from typing import Any
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition
+from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import without_nan
-from slidewise.engine.window_spec import readers_of, window_specs_of
+from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.event_times import NUMBER, TimeReader
 from slidewise.live.first_answers import Firsts, specs_of_rows_before
@@ -54,13 +55,13 @@ class Live:
         plan_sharing(self.specs, shared_windows(definition) if spikes else [])
         self._names = [member.name for spec in self.specs for member in spec.members]
         self.ordered = definition.ordered
-        self._shuffled = self._names != list(definition.columns)
         self._readers, self._reads = readers_of(self.specs)
         self.time_reader = TimeReader(definition)
         self.kinds = ColumnKinds(name for name in definition.needs if name != definition.on)
         for spec in self.specs:
             spec.others = self.kinds.others
-        self.buffer = None if bound is None else ReorderBuffer(definition, self.specs, bound)
+        self.computed = ComputedValues(definition, self.kinds.others, self._names)
+        self.buffer = None if bound is None else ReorderBuffer(definition, self.specs, bound, self.computed)
         if self.buffer is not None:
             self.buffer.others = self.kinds.others
         self.key_states: dict[Key, KeyState] = {}
@@ -136,7 +137,8 @@ class Live:
             key_state = KeyState(self.specs)
         elif time is not None and time < key_state.now:
             return self._late(row, key, time, key_state)
-        read = [spec.arguments(row) for spec in self._readers]
+        extended = self.computed.extended(row)
+        read = [spec.arguments(extended) for spec in self._readers]
         arguments = [read[at] for at in self._reads]
         values: list[Any] = []
         number = key_state.count
@@ -148,10 +150,11 @@ class Live:
                     pane.spec.check(answers)
                 values += answers
                 at += 1
+            columns = self.computed.columns(values, row)
         except BaseException as error:
             for pane in key_state.panes[: at + 1]:
                 pane.undo()
-            raise_operator_error(self.specs[at], error, "the event was not taken in")
+            raise_operator_error(self._spec_at(at), error, "the event was not taken in")
         if not number:
             self.key_states[key] = key_state
             self.time_reader.kind = kind
@@ -168,7 +171,11 @@ class Live:
         key_state.count = number + 1
         self.events += 1
         self.answers += 1
-        return self.named(values)
+        return columns
+
+    def _spec_at(self, at: int) -> WindowSpec | None:
+        """The spec at this index; None behind the last, where results are computed."""
+        return self.specs[at] if at < len(self.specs) else None
 
     def firsts_of(self, values: list[Any]) -> Firsts:
         """The answers from windows of the rows before a row, of all its answers in the order of specs."""
@@ -237,11 +244,6 @@ class Live:
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         return key, time, kind
-
-    def named(self, values: list[Any]) -> dict[str, Any]:
-        """Answers by name, in the definition's order."""
-        answers = dict(zip(self._names, values, strict=True))
-        return {name: answers[name] for name in self.definition.columns} if self._shuffled else answers
 
     def _late(self, row: EventRow, key: Key, time: Time, key_state: KeyState) -> Any:
         """Drop a late event, or refuse it."""
@@ -313,10 +315,15 @@ class Live:
                 answered.append(pane.push_peers(rows))
                 for answers in answered[-1] if spec.declared else ():
                     spec.check(answers)
+            at = len(self.specs)
+            by_arrival: dict[int, dict[str, Any]] = {}
+            for event, *values in zip(peers, *answered, strict=True):
+                columns = self.computed.columns([value for part in values for value in part], event.row)
+                by_arrival[event.number] = {**event.row, **columns}
         except BaseException as error:
             for pane in key_state.panes[: at + 1]:
                 pane.undo()
-            raise_operator_error(self.specs[at], error, "")
+            raise_operator_error(self._spec_at(at), error, "")
         for pane in key_state.panes:
             pane.keep()
         if self.rows_before and time != key_state.now:
@@ -327,9 +334,6 @@ class Live:
         key_state.count += len(peers)
         self.key_states[key] = key_state
         self.answers += len(peers)
-        by_arrival: dict[int, dict[str, Any]] = {}
-        for event, *values in zip(peers, *answered, strict=True):
-            by_arrival[event.number] = {**event.row, **self.named([value for part in values for value in part])}
         return [by_arrival[number] for number in sorted(by_arrival)]
 
     def deliver(self) -> list[dict[str, Any]]:
@@ -368,9 +372,10 @@ class Live:
     def get(self, key: EventRow | None = None, at: Any = None) -> dict[str, Any]:
         """The aggregates of one key by name, as of a time; a read, which changes nothing.
 
-        `key` maps the definition's key columns to their values, {} or None where it has none; other columns are left
-        alone. The answer is that of a row of the key at this time which itself does not count: rows that have left by
-        then are out. Without `at` it is as of the newest event seen, of all keys; events that wait have not been seen.
+        `key` maps the definition's key columns to their values, {} or None where it has none, and the columns that
+        expressions read of the row itself, which is the request; others are left alone. The answer is that of a row of
+        the key at this time which itself does not count: rows that have left by then are out. Without `at` it is as of
+        the newest event seen, of all keys; events that wait have not been seen.
 
         `at` must not lie before the key's newest event, since what has left the windows is gone; where
         `late="revise"`, it may lie as far back as is retained. Combine calls: O(log n) for each aggregate; see
@@ -378,14 +383,15 @@ class Live:
         """
         from slidewise.live.reads.get import get
 
-        return self.named(get(self, key, at))
+        return get(self, key, at)
 
     def get_many(self, requests: Any, on: str | None = None, by: Mapping[str, str] | None = None) -> Any:
         """The aggregates of many keys, each as of a time: reads, which change nothing.
 
-        `requests` is a table of pyarrow, pandas or polars with the key columns, and the time column where reads are not
-        as of the newest event seen. `on` and `by={"card": "card_id"}` say what these are called there, if not as in the
-        definition. Gives the table, its rows and columns as they were, and a column for each aggregate behind them.
+        `requests` is a table of pyarrow, pandas or polars with the key columns, the columns that expressions read of
+        the row itself, and the time column where reads are not as of the newest event seen. `on` and `by={"card":
+        "card_id"}` say what these are called there, if not as in the definition. Gives the table, its rows and columns
+        as they were, and a column for each aggregate or expression behind them.
         What `get` refuses is refused for all rows.
         """
         from slidewise.live.reads.get_many import get_many

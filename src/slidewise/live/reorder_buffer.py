@@ -13,6 +13,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
+from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import PLAIN, plain_value, without_nan
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError, SlidewiseError, WindowError
@@ -75,8 +76,15 @@ class Event:
 class ReorderBuffer:
     """A heap of events by time and arrival; the watermark is the newest time less the bound."""
 
-    def __init__(self, definition: Definition, specs: list[WindowSpec], bound: Duration | int | float) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        specs: list[WindowSpec],
+        bound: Duration | int | float,
+        computed: ComputedValues,
+    ) -> None:
         self._definition = definition
+        self._computed = computed
         self._specs = specs
         self._bound = bound
         self.bound: Time = bound.ns if isinstance(bound, Duration) else bound
@@ -88,8 +96,9 @@ class ReorderBuffer:
     def event(self, row: EventRow, key: Key, time: Time) -> Event:
         """Read and check an event: what an operator refuses is refused now, and not when it is due."""
         arguments: list[Arguments | None] = []
+        extended = self._computed.extended(row)
         for spec in self._specs:
-            values = spec.arguments(row)
+            values = spec.arguments(extended)
             if values is not None:
                 try:
                     for member in spec.members:
@@ -118,7 +127,8 @@ class ReorderBuffer:
         for event in self._heap:
             event.key = key_of(event.row)
             event.order = self.order_of(event.row)
-            event.arguments = tuple([spec.arguments(event.row) for spec in self._specs])
+            extended = self._computed.extended(event.row)
+            event.arguments = tuple([spec.arguments(extended) for spec in self._specs])
 
         def undo() -> None:
             for event, key, order, arguments in before:

@@ -44,7 +44,9 @@ class Revising(Live):
         self.retention: Any = None if self.retain == "all" else self.retain  # as a number
         if isinstance(self.retain, Duration):
             self.retention = self.retain.ns
-        self.arrivals = ReorderBuffer(definition, self.specs, 0)  # checks events and numbers them; none waits
+        self.arrivals = ReorderBuffer(
+            definition, self.specs, 0, self.computed
+        )  # checks events and numbers them; none waits
         self.arrivals.others = self.kinds.others
         self._restated: list[RevisableRow] = []  # whose answers changed as a column turned out to hold no numbers
         self.revised = 0  # how many answers were given again
@@ -55,7 +57,7 @@ class Revising(Live):
             return "all"
         if retain is not None:
             return check_length(retain)
-        windows = {name: aggregate.window for name, aggregate in self.definition.columns.items()}
+        windows = {name: aggregate.window for name, aggregate in self.definition.aggregates.items()}
         for name, window in windows.items():
             if window is None or not window.kind.timed:
                 raise SlidewiseError(
@@ -149,7 +151,7 @@ class Revising(Live):
                 if row.event is None:
                     continue
                 row.answers = [value for at, spec in enumerate(specs) for value in state.answers(spec, at, index)]
-                if not same(row.answers, answers[id(row)]):
+                if self.differ(row, answers[id(row)], row.answers):
                     self._restated.append(row)
         except BaseException:
             undo()
@@ -174,7 +176,14 @@ class Revising(Live):
 
     def _answered_row(self, row: RevisableRow) -> dict[str, Any]:
         """A row as `push` gives it: the event's columns, and its answers by name."""
-        return {**row.event, **self.named(row.answers)}
+        return {**row.event, **self.computed.columns(row.answers, row.event)}
+
+    def differ(self, row: RevisableRow, before: list[Any], after: list[Any]) -> bool:
+        """Whether answers that have changed make another row of it; results may be the same."""
+        if same(before, after) or not self.definition.stages.results:
+            return not same(before, after)
+        columns = [list(self.computed.columns(answers, row.event).values()) for answers in (before, after)]
+        return not same(columns[0], columns[1])
 
     def _check_kind(self, kind: str | None) -> None:
         """Refuse a retention that does not go with this kind of time."""
@@ -252,7 +261,7 @@ class Revising(Live):
             answered = [placed[number] for number in in_turn] + revised
             answers = {id(row): row.answers for row in self._restated}
             answers |= {id(row): values for change in changes for row, values in change.answers.items()}
-            rows = [{**row.event, **self.named(answers[id(row)])} for row in answered]
+            rows = [{**row.event, **self.computed.columns(answers[id(row)], row.event)} for row in answered]
             result = frame.from_arrow(as_table(self, incoming, rows))
         except BaseException as error:
             error.add_note("no row of the batch was taken in")
@@ -299,10 +308,12 @@ class _Change:
         try:
             for at in range(len(live.specs)):
                 self._answer(at, pairs, parts)
+            at = len(live.specs)
+            self._compare(parts)
         except BaseException as error:
             self.undo()
-            raise_operator_error(live.specs[at], error, "the event was not taken in")
-        self._compare(parts)
+            spec = live.specs[at] if at < len(live.specs) else None
+            raise_operator_error(spec, error, "the event was not taken in")
 
     def _answer(self, at: int, pairs: list[tuple[RevisableRow, Event]], parts: AnswerParts) -> None:
         """Insert the rows into the trees of one spec, and find the answers of all rows whose windows change."""
@@ -334,10 +345,12 @@ class _Change:
             for start, part in parts[index]:
                 answers[start : start + len(part)] = part
             if id(row) in new:
+                self._live.computed.columns(answers, row.event)  # what cannot be computed is refused now
                 self.answers[row] = answers
             elif not same(answers, row.answers):
                 self.answers[row] = answers
-                self.revised.append(row)
+                if self._live.differ(row, row.answers, answers):
+                    self.revised.append(row)
 
     def undo(self) -> None:
         """Take the events out again."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from slidewise.errors import SlidewiseError, WindowError
+from slidewise.errors import ExpressionError, SlidewiseError, WindowError
+from slidewise.expressions.expression import Expression, RowColumn, leaves_of
+from slidewise.expressions.kinds import BOOL, UNKNOWN
+from slidewise.expressions.type_inference import kind_of
+from slidewise.expressions.writing import constant_text, quoted_name
 from slidewise.windows import Duration, Window
 from slidewise.windows.kind import Keeps
 
@@ -14,30 +19,46 @@ if TYPE_CHECKING:
     from slidewise.operators.operator import Operator
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Aggregate:
-    """An operator bound to columns: `.where(column)` filters rows, `.over(window)` says which rows are in.
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Aggregate(Expression):
+    """An operator bound to columns: `.where(condition)` filters rows, `.over(window)` says which rows are in.
+
+    Columns and the condition are names of columns, or expressions over them. An aggregate over a window is an
+    expression itself: `sw.sum("x").over("1 day") / sw.count().over("1 day")`.
 
     >>> import slidewise as sw
     >>> sw.mean("temp").where("ok").over(rows=100, at_least=10)
     sw.mean('temp').where('ok').over(rows=100, at_least=10)
+    >>> print(sw.sum(sw.col("price") * sw.col("quantity")).over("1 day"))
+    sum(price * quantity) over 1 day
     """
 
+    is_aggregate = True
+
     operator: Operator
-    columns: tuple[str, ...]
-    condition: str | None = None
+    columns: tuple[str | Expression, ...]
+    condition: str | Expression | None = None
     window: Window | None = None
 
-    def where(self, condition: str) -> Aggregate:
-        """Keep only the rows whose boolean column is true, as SQL's FILTER does."""
-        if not isinstance(condition, str):
-            raise SlidewiseError(f"where takes the name of a boolean column, not {condition!r}")
+    def where(self, condition: str | Expression) -> Aggregate:
+        """Keep only the rows whose condition is true, as SQL's FILTER does: a boolean column, or an expression."""
+        if not isinstance(condition, str | Expression):
+            raise SlidewiseError(
+                f"where takes the name of a boolean column, or a condition such as sw.col('amount') > 100, not "
+                f"{condition!r}"
+            )
         if self.condition is not None:
             raise SlidewiseError(
-                f"{self!r} has a condition already; make one boolean column of {self.condition!r} and {condition!r}"
+                f"{self!r} has a condition already; make one of both: .where({_as_condition(self.condition)} & "
+                f"{_as_condition(condition)})"
             )
         if self.window is not None:
             raise SlidewiseError("where stands before over: sw.mean('x').where('ok').over('7d')")
+        condition = argument_of(condition, "where")
+        if isinstance(condition, Expression):
+            kind = kind_of(condition, lambda _leaf: UNKNOWN)
+            if kind not in (BOOL, UNKNOWN):
+                raise ExpressionError(f"where takes a condition, and `{condition}` is {kind.value}")
         return replace(self, condition=condition)
 
     def over(
@@ -60,11 +81,88 @@ class Aggregate:
         check_partials(self.operator, window)
         return replace(self, window=window)
 
+    def key(self) -> Hashable:
+        parts = (*self.columns, self.condition)
+        keys = tuple([part.key() if isinstance(part, Expression) else part for part in parts])
+        return "aggregate", self.operator, keys, self.window
+
+    @property
+    def depth(self) -> int:  # type: ignore[override]
+        return 1 + max((part.depth for part in self._expressions()), default=0)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return 1 + sum(part.size for part in self._expressions())
+
+    def _expressions(self) -> list[Expression]:
+        return [part for part in (*self.columns, self.condition) if isinstance(part, Expression)]
+
+    def written(self) -> str:
+        """The aggregate as text: `count() where amount > 100 over 1 hour`."""
+        text = f"{_operator_text(self.operator)}({', '.join(map(_argument_text, self.columns))})"
+        if self.condition is not None:
+            text += f" where {_argument_text(self.condition)}"
+        return text if self.window is None else f"{text} over {_window_text(self.window)}"
+
     def __repr__(self) -> str:
         text = f"{self.operator!r}({', '.join(map(repr, self.columns))})"
         if self.condition is not None:
             text += f".where({self.condition!r})"
         return f"{text}.{self.window!r}" if self.window is not None else text
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PlainAggregate(Aggregate):
+    """An aggregate over names of columns, as lanes compute it: what it reads has been computed before."""
+
+    columns: tuple[str, ...]
+    condition: str | None = None
+
+
+def argument_of(argument: str | Expression, what: str) -> str | Expression:
+    """What an aggregate reads: the name of a column, or an expression that is more than one column and no aggregate."""
+    if isinstance(argument, RowColumn):
+        return argument.name
+    if isinstance(argument, Expression):
+        inner = next((leaf for leaf in leaves_of(argument) if leaf.is_aggregate), None)
+        if inner is not None:
+            raise ExpressionError(
+                f"{what} reads the rows' own columns, and `{inner}` is an aggregate; aggregates do not nest: put it "
+                "beside this one in an expression, or run two definitions, one after the other"
+            )
+    return argument
+
+
+def _as_condition(condition: str | Expression) -> str:
+    return f"sw.col({condition!r})" if isinstance(condition, str) else f"({condition!r})"
+
+
+def _argument_text(argument: str | Expression) -> str:
+    return quoted_name(argument) if isinstance(argument, str) else str(argument)
+
+
+def _operator_text(op: Operator) -> str:
+    name = op.name if op.builtin else quoted_name(op.name)
+    if not op.parameters:
+        return name
+    return f"{name}({', '.join(f'{key}={parameter_text(value)}' for key, value in op.parameters.items())})"
+
+
+def parameter_text(value: object) -> str:
+    """A parameter of an operator as text: a constant, bytes as `x'00ff'`, or a list of such in brackets."""
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(parameter_text, value))}]"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, float):
+        value = float(value)  # and none of NumPy's
+    return constant_text(value)[0] if isinstance(value, bool | int | float | str | date | None) else repr(value)
+
+
+def _window_text(window: Window) -> str:
+    written = window.written()
+    text = f"{written['rows']} rows" if "rows" in written else str(written["over"])
+    return text + "".join(f" {key} {written[key]}" for key in ("closed", "at_least", "grain") if key in written)
 
 
 def check_partials(op: Operator, window: Window) -> None:

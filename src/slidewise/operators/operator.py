@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from slidewise.errors import SlidewiseError
-from slidewise.operators.aggregate import Aggregate
+from slidewise.expressions.expression import Expression
+from slidewise.operators.aggregate import Aggregate, argument_of
 from slidewise.operators.answer_types import declared_type
 from slidewise.operators.layout import Layout
 from slidewise.operators.traits import PLAIN, Traits
@@ -96,8 +97,8 @@ class Operator:
         columns = ", ".join(map(repr, self.inputs))
         raise SlidewiseError(f"{self.name} has no column yet; name it before the window: {self!r}({columns}).over(...)")
 
-    def __call__(self, *columns: str | Value, **parameters: Value) -> Any:
-        """Bind columns, `sw.max("temp")`, or set parameters, `sw.hyperloglog(p=12)`.
+    def __call__(self, *columns: str | Expression | Value, **parameters: Value) -> Any:
+        """Bind columns, `sw.max("temp")`, or expressions of them, or set parameters, `sw.hyperloglog(p=12)`.
 
         >>> import slidewise as sw
         >>> sw.max("temp").over("10 minutes")
@@ -105,7 +106,7 @@ class Operator:
         >>> sw.hyperloglog(p=14)("user")
         sw.hyperloglog(p=14)('user')
         """
-        named = all(isinstance(column, str) for column in columns)
+        named = all(isinstance(column, str | Expression) for column in columns)
         if parameters or not named:
             if self.make is None:
                 if not named:
@@ -135,9 +136,9 @@ class Operator:
         if not fewest <= len(columns) <= most:
             raise SlidewiseError(
                 f"{self.name} takes the columns ({', '.join(self.inputs)}), but got "
-                f"{len(columns)}: ({', '.join(columns)})"
+                f"{len(columns)}: ({', '.join(map(str, columns))})"
             )
-        return Aggregate(self, columns)
+        return Aggregate(self, tuple([argument_of(column, self.name) for column in columns]))
 
     def arity(self) -> tuple[int, float]:
         """The fewest and the most columns that `lift` takes.

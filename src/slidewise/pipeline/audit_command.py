@@ -19,7 +19,7 @@ from slidewise.pipeline.commands import RunSettings, session_of
 from slidewise.pipeline.job.job import ROW, Job, read_job
 from slidewise.pipeline.job.outputs import check_page
 from slidewise.pipeline.job.toml_document import JobError
-from slidewise.pipeline.progress import Stages
+from slidewise.pipeline.progress import TerminalStages
 from slidewise.pipeline.rows.ahead import MOMENTS
 from slidewise.pipeline.rows.cleaning import Cleaned, clean
 from slidewise.pipeline.rows.lost_rows import check_some, warning_of
@@ -63,7 +63,7 @@ def audit_file(path: str | Path, settings: RunSettings, wanted: AuditSettings, c
         raise JobError(f"there is no {wanted.served}; --served names a file, a folder or a pattern that is there")
     page = Path(wanted.report) if wanted.report is not None else default_page(job, Path(path).parent)
     check_page(page, TITLE, "pages that slidewise audit has written", settings.overwrite)
-    stages = Stages(console)
+    stages = TerminalStages(console)
     seconds: dict[str, float] = {}
     with session_of(job, settings, stages, seconds) as spark:
         with timed(stages, READ, seconds):

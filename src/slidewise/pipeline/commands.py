@@ -19,7 +19,7 @@ from slidewise.errors import SlidewiseError
 from slidewise.pipeline.demo_job import EVENTS, JOB, RESULT, check_folder, write_job
 from slidewise.pipeline.job.job import Job, read_job
 from slidewise.pipeline.job.outputs import check_free, output_path
-from slidewise.pipeline.progress import Stages
+from slidewise.pipeline.progress import TerminalStages
 from slidewise.pipeline.replay import check_replay, replay
 from slidewise.pipeline.report.page import rows_of, write_report
 from slidewise.pipeline.run import Summary, run, timed
@@ -70,7 +70,7 @@ def demo(folder: str, file: str | None, events: int, settings: RunSettings, cons
     job = write_job(parent, source.name if file is None else str(source.resolve()))  # first: it says whose all is
     seconds: dict[str, float] = {}
     if file is None:
-        with timed(Stages(console), MAKE, seconds):
+        with timed(TerminalStages(console), MAKE, seconds):
             write_events(source, events, malformed=min(BROKEN, events // 1_000))
     summary = _run_job(read_job(job), settings, console, seconds)
     console.print(f"the job        {job}")
@@ -81,7 +81,7 @@ def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[st
     """Run a job on a session of its own, replay it and report on it; `seconds` are those of stages before."""
     if settings.replay:
         check_replay(job)
-    stages = Stages(console)
+    stages = TerminalStages(console)
     with session_of(job, settings, stages, seconds) as spark:
         check = partial(check_replay, job) if settings.replay else None
         summary = run(job, spark, settings.overwrite, stages, check)
@@ -97,7 +97,9 @@ def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[st
 
 
 @contextmanager
-def session_of(job: Job, settings: RunSettings, stages: Stages, seconds: dict[str, float]) -> Iterator[SparkSession]:
+def session_of(
+    job: Job, settings: RunSettings, stages: TerminalStages, seconds: dict[str, float]
+) -> Iterator[SparkSession]:
     """A session for a job, which ends with it; what fails there is an error of one sentence."""
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
         log = None if settings.verbose else Path(folder, "spark.log")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 POLL = 0.25
 
 
-class Stages:
+class TerminalStages:
     """Shows stages, one at a time; nothing where the output is no terminal."""
 
     def __init__(self, console: Console) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from slidewise.definition import Definition
+from slidewise.engine.computed.columns import result_types
 from slidewise.engine.point_in_time.label_columns import LabelColumns
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.column_names import QUERY, label_name, quoted
-from slidewise.spark.schema import answer_types, check_schema
+from slidewise.spark.schema import answer_types, check_schema, own_type
 from slidewise.spark.types import spark_type
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _FLOATS = ("float", "double")
 class LabelUnion(NamedTuple):
     """What becomes of labels and events: the rows' columns, and which of them are those of the labels.
 
-    `schema` is that of the result, and `answers` has the Arrow type of each aggregate.
+    `schema` is that of the result, `answers` has the Arrow type of each aggregate, and `results` that of each column
+    which is added. `own` are the columns of a row that results read, by the definition's names.
     """
 
     definition: Definition
@@ -38,6 +40,8 @@ class LabelUnion(NamedTuple):
     kinds: Mapping[str, DataType]  # of keys and time, in which both are compared
     schema: StructType
     answers: dict[str, pa.DataType]
+    results: dict[str, pa.DataType]
+    own: Mapping[str, str]
 
     def common_schema(self, events: StructType) -> StructType:
         """The events' schema, with keys and time in the types in which they are compared."""
@@ -49,7 +53,7 @@ class LabelUnion(NamedTuple):
         """The rows of both, under numbers for names."""
         from pyspark.sql import functions as F
 
-        needs = self.definition.needs
+        needs = self.definition.event_needs
         asked = dict(zip((*self.definition.by, self.definition.on), (*self.names.by, self.names.on), strict=True))
         own = [(i, field) for i, field in enumerate(labels.schema.fields) if label_name(i) in self.columns]
 
@@ -92,9 +96,13 @@ def label_union(
     outputs = tuple(shared.get(field.name, label_name(i)) for i, field in enumerate(fields.fields))
     own = tuple(name for name in outputs if name not in shared.values())
     answers = answer_types(definition, events.schema)
-    added = [StructField(name, spark_type(kind), True) for name, kind in answers.items()]
-    columns = (*definition.needs, QUERY, *own)
-    return LabelUnion(definition, names, columns, outputs, kinds, StructType([*fields.fields, *added]), answers)
+    of_label = names.own(definition)
+    results = result_types(definition, answers, lambda name: own_type(fields, of_label[name]))
+    read = {name: outputs[fields.names.index(of_label[name])] for name in definition.own}
+    added = [StructField(name, spark_type(kind), True) for name, kind in results.items()]
+    columns = (*definition.event_needs, QUERY, *own)
+    schema = StructType([*fields.fields, *added])
+    return LabelUnion(definition, names, columns, outputs, kinds, schema, answers, results, read)
 
 
 def _common_kinds(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition, check_names
+from slidewise.engine.computed.columns import argument_types, result_types
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.operators.aggregate import Aggregate
+from slidewise.operators.aggregate import PlainAggregate
 from slidewise.spark.column_names import RESERVED, label_name, quoted
-from slidewise.spark.types import answer_type_of, arrow_type, spark_type
+from slidewise.spark.types import SIMPLE, answer_type_of, arrow_type, spark_type
 from slidewise.windows import Duration
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
     if not numbers and kind not in ("timestamp", "timestamp_ntz", "date"):
         read = f"; read it as times first: df.withColumn({on!r}, F.to_timestamp({on!r}))" if kind == "string" else ""
         raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number{read}")
-    for name, aggregate in definition.columns.items():
+    for name, aggregate in definition.aggregates.items():
         last = None if aggregate.window is None else aggregate.window.last
         if last is not None and numbers == isinstance(last, Duration):
             raise InputError(
@@ -51,16 +52,20 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
                 f"give it as {'a number' if numbers else 'a duration'}"
             )
         condition = aggregate.condition
-        if condition is not None and schema[condition].dataType.simpleString() != "boolean":
+        if condition in schema.names and schema[condition].dataType.simpleString() != "boolean":
             raise InputError(f"where({condition!r}) needs a boolean column")
 
 
 def answer_types(definition: Definition, schema: StructType) -> dict[str, pa.DataType]:
     """The Arrow type of each aggregate's answers."""
     answers = {}
-    for name, aggregate in definition.columns.items():
+    computed = computed_types(definition, schema)
+    for name, aggregate in definition.aggregates.items():
         try:
-            types = [arrow_type(column, schema[column].dataType) for column in aggregate.columns]
+            types = [
+                computed[column] if column in computed else arrow_type(column, schema[column].dataType)
+                for column in aggregate.columns
+            ]
             _check_inputs(aggregate, types)
             answers[name] = answer_type_of(aggregate, types)
         except SlidewiseError as error:
@@ -68,11 +73,30 @@ def answer_types(definition: Definition, schema: StructType) -> dict[str, pa.Dat
     return answers
 
 
+def computed_types(definition: Definition, schema: StructType) -> dict[str, pa.DataType]:
+    """The Arrow types of the columns that expressions compute for aggregates."""
+    return argument_types(definition, lambda name: own_type(schema, name))
+
+
+def column_types(definition: Definition, schema: StructType, own: StructType | None = None) -> dict[str, pa.DataType]:
+    """The Arrow type of each column that comes out; `own` is the schema of rows that ask, if not of the events."""
+    asked = schema if own is None else own
+    return result_types(definition, answer_types(definition, schema), lambda name: own_type(asked, name))
+
+
+def own_type(schema: StructType, name: str) -> pa.DataType:
+    """The Arrow type of a column that expressions read; one that no expression can take has a type of its own."""
+    import pyarrow as pa
+
+    kind = schema[name].dataType
+    return SIMPLE.get(kind.simpleString()) or pa.struct([(kind.simpleString(), pa.null())])
+
+
 def result_schema(definition: Definition, schema: StructType) -> StructType:
-    """The input's fields, or on a beat the keys and the time; and one for each aggregate, which may be null."""
+    """The input's fields, or on a beat the keys and the time; and one for each column, which may be null."""
     from pyspark.sql.types import StructField, StructType
 
-    added = [StructField(name, spark_type(kind), True) for name, kind in answer_types(definition, schema).items()]
+    added = [StructField(name, spark_type(kind), True) for name, kind in column_types(definition, schema).items()]
     if definition.every is None:
         return StructType([*schema.fields, *added])
     check_beats(definition, schema)
@@ -88,7 +112,7 @@ def check_beats(definition: Definition, schema: StructType) -> None:
     SlicePlan(definition, in_batch=True).beats(units.get(kind), kind in ("float", "double"), kind)
 
 
-def _check_inputs(aggregate: Aggregate, types: list[pa.DataType]) -> None:
+def _check_inputs(aggregate: PlainAggregate, types: list[pa.DataType]) -> None:
     """Refuse columns that the kernels would refuse, before anything runs."""
     import pyarrow as pa
 

@@ -11,6 +11,7 @@ from slidewise.columns.frames import frame_of
 from slidewise.definition import Definition, check_names
 from slidewise.engine.beats.parts import SlicePlan
 from slidewise.engine.beats.slices import as_times, sliced
+from slidewise.engine.computed.columns import as_array, frame_label, like_column, result_arrays
 from slidewise.engine.sorting import key_codes
 from slidewise.engine.table_rows import TableRows
 from slidewise.kernels.bounds.beats import times_of
@@ -21,6 +22,7 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
     rows = TableRows(definition, frame)
+    rows.check_expressions()
     row_order, times = rows.order, rows.times
     assert times is not None
     assert definition.on is not None
@@ -32,11 +34,20 @@ def beats_of_table(definition: Definition, table: Any) -> Any:
     answers = slices.answers(plan, beats, due, inputs)
     first = _first_rows(definition, frame)
     order = np.argsort(first[due.codes], kind="stable") if len(due) else np.zeros(0, np.int64)
-    like = {one.name: plan.parts[one.part].columns[:1] for one in plan.asked}
     moments = as_times(definition.on, times, times_of(beats, due.numbers))
-    found: dict[str, tuple[str | None, Any]] = {definition.on: (definition.on, moments)}
-    found |= {name: (like[name][0] if like[name] else None, array) for name, array in answers.items()}
-    in_order = {name: (one, array.take(_places(order))) for name, (one, array) in found.items()}
+    keys = frame.take(first[due.codes])
+
+    def own(name: str) -> Any:
+        return moments if name == definition.on else as_array(keys, name)
+
+    def label(row: int) -> str:
+        return frame_label(definition, keys, row)
+
+    columns = result_arrays(definition, answers, own, len(due), label)
+    with_moments = {definition.on: (definition.on, moments)} | {
+        name: (like_column(definition, name), array) for name, array in columns.items()
+    }
+    in_order = {name: (like, array.take(_places(order))) for name, (like, array) in with_moments.items()}
     return frame.gather(definition.by, first[due.codes[order]], in_order)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from slidewise.columns.frames import frame_of
 from slidewise.definition import Definition, check_names
+from slidewise.engine.computed.columns import as_array, like_column, result_arrays
 from slidewise.engine.table_rows import TableRows
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.bounds.rows_and_times import longest
@@ -16,14 +17,22 @@ def over_table(definition: Definition, table: Any) -> Any:
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
     rows = TableRows(definition, frame)
+    rows.check_expressions()
     _ = rows.order  # what is wrong with keys or times is not an aggregate's fault
+    answers = answers_of(definition, rows)
+    columns = result_arrays(definition, answers, lambda name: as_array(frame, name), len(frame), rows.label)
+    return frame.with_columns({name: (like_column(definition, name), array) for name, array in columns.items()})
+
+
+def answers_of(definition: Definition, rows: TableRows) -> dict[str, Any]:
+    """The answers of all aggregates, by name."""
     answers = {}
-    for name, aggregate in definition.columns.items():
+    for name, aggregate in definition.aggregates.items():
         try:
-            answers[name] = (aggregate.columns[0] if aggregate.columns else None, rows.answer(aggregate))
+            answers[name] = rows.answer(aggregate)
         except SlidewiseError as error:
             raise type(error)(f"column {name!r}: {error}") from error
-    return frame.with_columns(answers)
+    return answers
 
 
 def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
@@ -31,7 +40,7 @@ def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
     rows = TableRows(definition, frame)
-    windows = {name: aggregate.window for name, aggregate in definition.columns.items()}
+    windows = {name: aggregate.window for name, aggregate in definition.aggregates.items()}
     return {
         name: int(longest(*rows.bounds(window)))
         for name, window in windows.items()

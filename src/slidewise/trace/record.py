@@ -11,7 +11,7 @@ from slidewise.operators.operator import Operator
 from slidewise.trace.notation import OPERATORS, concat, label, letter, short_text
 from slidewise.trace.operations import Operation, TraceError, parse, text_of
 from slidewise.trace.views.catalogue import view_of
-from slidewise.trace.views.traced_operator import Call, NumberedRow, TracedOperator
+from slidewise.trace.views.traced_operator import CombineCall, NumberedRow, TracedOperator
 from slidewise.trace.views.view import AlgorithmView
 
 FORMAT = "slidewise-trace"
@@ -146,7 +146,7 @@ class _Recorder:
         [value, *_] = operation.row
         return (value if isinstance(value, str) else letter(self.inserted),)
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: CombineCall) -> dict[str, Any]:
         partials = {name: self.traced.partial(getattr(call, name)) for name in ("left", "right", "gives")}
         return {**partials, "inverse": True} if call.inverse else partials
 

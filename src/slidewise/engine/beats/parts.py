@@ -59,7 +59,7 @@ class SlicePlan:
         self.parts: list[Part] = []
         self.windows: list[Window] = []
         self.asked: list[BeatColumn] = []
-        for name, aggregate in definition.columns.items():
+        for name, aggregate in definition.aggregates.items():
             op, window = aggregate.operator, aggregate.window
             assert window is not None
             quantile = op.traits.quantile is not None

@@ -100,7 +100,7 @@ class BeatSlices:
                     by_name[each.name] = _typed(plan, each, inputs[each.part], answers)
             except SlidewiseError as error:
                 raise type(error)(f"column {', '.join(repr(each.name) for each in group)}: {error}") from error
-        return {name: by_name[name] for name in plan.definition.columns}
+        return {name: by_name[name] for name in plan.definition.aggregates}
 
     def _bounds(self, beats: Beats, due: DueBeats, window: int) -> tuple[Array, Array]:
         low, high = beats.edges[window]

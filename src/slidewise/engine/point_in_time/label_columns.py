@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from slidewise.definition import Definition, column_not_found
 from slidewise.errors import InputError, SlidewiseError, did_you_mean
+from slidewise.expressions.expression import columns_of
 
 
 class LabelColumns(NamedTuple):
@@ -41,6 +42,13 @@ class LabelColumns(NamedTuple):
                 raise SlidewiseError(f"by= gives the key {key!r} the column {name!r}, which is no name")
         return cls(tuple((by or {}).get(key, key) for key in definition.by), on or definition.on)
 
+    def own(self, definition: Definition) -> dict[str, str]:
+        """The labels' columns by the definition's names: keys and time, and those that results read of the label."""
+        names = dict(zip((*definition.by, definition.on or ""), (*self.by, self.on or ""), strict=True))
+        return {name: column for name, column in names.items() if name and column} | {
+            name: names.get(name) or name for name in definition.own
+        }
+
     def check(self, definition: Definition, names: list[Any], what: str, index: Iterable[Any] = ()) -> None:
         """Check that the labels have these columns, each once, and none that is named like an aggregate."""
         options = dict(zip(self.by, (f"by={{{key!r}: ...}}" for key in definition.by), strict=True))
@@ -52,6 +60,11 @@ class LabelColumns(NamedTuple):
                 raise column_not_found(name, names, f"the {what} have", index, remedy)
             if names.count(name) > 1:
                 raise InputError(f"the {what} have {names.count(name)} columns named {name!r}; rename all but one")
+        for name in definition.own:
+            if name not in (*definition.by, definition.on) and name not in names:
+                reader = next(c for c, result in definition.stages.results.items() if name in columns_of(result))
+                remedy = f"; {reader!r} reads it of the row that asks, not of the events"
+                raise column_not_found(name, names, f"the {what} have", index, remedy)
         for name in definition.columns:
             if name in names:
                 raise InputError(

@@ -75,7 +75,7 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
         incoming.adopt_time_kind()
         live.answers += incoming.count
 
-    return {name: answers[name] for name in live.definition.columns}, commit
+    return incoming.results(answers), commit
 
 
 def _first_answers(incoming: IncomingBatch, newest: list[Any], arrays: list[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -10,8 +11,10 @@ from slidewise.arrays import Array
 from slidewise.columns.arrow_values import python_values
 from slidewise.columns.series import Column, read
 from slidewise.engine.column_checks import arrow_type, time_column
+from slidewise.engine.computed.columns import argument_arrays, like_column, result_arrays
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import as_arrow, key_codes
+from slidewise.errors import InputError
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.live.event_times import NAIVE, NUMBER, ZONED
@@ -20,7 +23,7 @@ from slidewise.live.live import Live
 from slidewise.live.types import Key
 
 if TYPE_CHECKING:
-    from slidewise.columns.frames import Frame
+    from slidewise.columns.frames import AnswerColumns, Frame
 
 
 class ColumnFrame(Protocol):
@@ -54,7 +57,9 @@ class KeyedRows:
         return self._columns[name]
 
     def _series(self, name: str) -> Any:
-        """A column of the table; one of floats where the stream has had text has nulls for NaN."""
+        """A column of the table, or a computed one; one of floats where the stream has had text has nulls for NaN."""
+        if name in self.live.definition.stages.arguments:
+            return self.computed[name]
         series = self._frame.column(name)
         if name not in self.live.kinds.others or not str(arrow_type(series)).startswith(("float", "double", "half")):
             return series
@@ -62,6 +67,35 @@ class KeyedRows:
 
         values = as_arrow(series)
         return pc.if_else(pc.is_nan(values), None, values)
+
+    def array(self, name: str) -> Any:
+        """A column as an Arrow array."""
+        import pyarrow as pa
+
+        try:
+            return as_arrow(self._series(name))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(
+                f"the column {name!r} holds values of several kinds, which no expression can take: {error}"
+            ) from error
+
+    @cached_property
+    def computed(self) -> dict[str, Any]:
+        """The columns that expressions compute for aggregates, as Arrow arrays."""
+        return argument_arrays(self.live.definition, self.array, self.count, self.label)
+
+    def results(self, answers: AnswerColumns) -> AnswerColumns:
+        """The definition's columns in their order, of the answers of all aggregates."""
+        definition = self.live.definition
+        arrays = {name: array for name, (_, array) in answers.items()}
+        columns = result_arrays(definition, arrays, self.array, self.count, self.label)
+        return {name: (like_column(definition, name), array) for name, array in columns.items()}
+
+    def label(self, row: int) -> str:
+        """The key and the time of a row, for errors."""
+        definition = self.live.definition
+        names = [name for name in (*definition.by, definition.on) if name is not None]
+        return ", ".join(f"{name}={self.array(name)[row].as_py()}" for name in names) or f"row {row}"
 
     def _read_times(self, on: str | None) -> tuple[Any, str | None]:
         """Times as numbers, and their kind."""
@@ -105,6 +139,8 @@ class IncomingBatch(KeyedRows):
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
+        if name in self.live.definition.stages.arguments:
+            return self.computed[name].type
         return arrow_type(self.frame.column(name), self._columns.get(name))
 
     def newest(self) -> Array:
@@ -144,9 +180,13 @@ class IncomingBatch(KeyedRows):
         """The rows as dicts of what the definition reads."""
         names = list(self.live.definition.inputs)
         columns = [_values_at(self.frame.column(name), repr(name)) for name in names]
-        return (
-            [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if names else [{}] * self.count
-        )
+        if not names:
+            return [{}] * self.count
+        rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        for name, array in self.computed.items() if self.live.definition.stages.arguments else ():
+            for row, value in zip(rows, python_values(array, repr(name)), strict=True):
+                row[name] = value
+        return rows
 
     def adopt_time_kind(self) -> None:
         """Let the stream have the kind of time of the batch, which was taken in."""

@@ -11,9 +11,12 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array, check_times_of_day
 from slidewise.columns.frames import frame_of
+from slidewise.columns.operator_types import answer_type
 from slidewise.engine.answers import as_arrays
+from slidewise.engine.computed.columns import result_types
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import sort_rows
+from slidewise.engine.window_spec import with_members
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.live.batch.evaluate import evaluate
 from slidewise.live.batch.filtering import FilteredBatch
@@ -219,11 +222,29 @@ def as_table(live: Live, incoming: IncomingBatch, rows: list[dict[str, Any]]) ->
     answers: dict[str, Any] = {}
     for spec in live.specs:
         types = [incoming.kind_of(name) for name in spec.columns]
-        arrays = as_arrays(spec, types, [[row[member.name] for member in spec.members] for row in rows])
-        answers |= {member.name: array for member, array in zip(spec.members, arrays, strict=True)}
+        shown = with_members(spec, live.definition.columns)
+        arrays = as_arrays(shown, types, [[row[member.name] for member in shown.members] for row in rows])
+        answers |= {member.name: array for member, array in zip(shown.members, arrays, strict=True)}
+    kinds = kinds_of_results(live, incoming)
     for name in live.definition.columns:
-        table = table.append_column(name, answers[name])
+        array = answers[name] if name in answers else _fitting([row[name] for row in rows], kinds[name])
+        table = table.append_column(name, array)
     return table
+
+
+def kinds_of_results(live: Live, incoming: IncomingBatch) -> dict[str, Any]:
+    """The Arrow types of the definition's columns; None where only the values tell."""
+    definition = live.definition
+    if not definition.stages.results:
+        return {}
+    answers = {}
+    for name, aggregate in definition.aggregates.items():
+        op = aggregate.operator
+        kinds = [incoming.kind_of(column) for column in aggregate.columns]
+        answers[name] = answer_type(op, kinds) if op.answers is None else op.answers
+    if any(kind is None for kind in answers.values()):
+        return dict.fromkeys(definition.columns)
+    return result_types(definition, answers, lambda name: incoming.array(name).type)
 
 
 def _fitting(values: list[Any], kind: Any) -> Any:

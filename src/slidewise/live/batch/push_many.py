@@ -158,4 +158,4 @@ def _as_columns(incoming: IncomingBatch, answers: list[list[Any]]) -> AnswerColu
         like = spec.columns[0] if spec.columns else None
         arrays = as_arrays(spec, types, of_spec)
         columns_by_name |= {member.name: (like, array) for member, array in zip(spec.members, arrays, strict=True)}
-    return {name: columns_by_name[name] for name in live.definition.columns}
+    return incoming.results(columns_by_name)

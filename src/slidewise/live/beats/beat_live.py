@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from slidewise.definition import Definition
 from slidewise.engine.beats.parts import BeatColumn, SlicePlan
+from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError, WindowError
 from slidewise.live.beats.key_state import BeatKeyState, BeatWindow, beat_windows
-from slidewise.live.event_times import NUMBER, ZONED
+from slidewise.live.event_times import NUMBER
 from slidewise.live.keys import key_parts
 from slidewise.live.live import Answered, Live, example_wait
 from slidewise.live.operator_errors import raise_operator_error
@@ -48,6 +49,7 @@ class BeatLive(Live):
         super().__init__(definition, late=late, answered=answered, aside=aside)
         self.plan = SlicePlan(definition, in_batch=False)
         self.parts = self.plan.parts
+        self.computed = ComputedValues(definition, self.kinds.others, list(definition.aggregates))
         self._readers = [self.reader_of(i) for i in range(len(self.parts))]
         if self.buffer is not None:
             self.buffer.read_arguments_of(self._readers)
@@ -145,9 +147,10 @@ class BeatLive(Live):
                 raise self.late_error(key, key_state, time)
             dropped: PushResult = self.drop(row, LATE)
             return dropped
-        arguments = [spec.arguments(row) for spec in self._readers]
+        extended = self.computed.extended(row)
+        arguments = [spec.arguments(extended) for spec in self._readers]
         number = self.beats.number(time)
-        due = self.take(key_state, number, arguments)
+        due = self.take(key, key_state, number, arguments)
         key_state.now = time
         key_state.count += 1
         self.key_states[key] = key_state
@@ -155,7 +158,7 @@ class BeatLive(Live):
         self.time_reader.fractions |= type(time) is float
         self.events += 1
         self.answers += len(due)
-        return PushResult.of([self.row(key, beat, answers) for beat, answers in due])
+        return PushResult.of([beat_row for _, beat_row in due])
 
     def _result_of_drop(self, reason: str) -> Any:
         return PushResult.of([] if self.buffer is None else self.deliver(), reason)
@@ -181,14 +184,14 @@ class BeatLive(Live):
             f"or use live(late='drop') or live(late='{example_wait(self.time_reader.kind)}')"
         )
 
-    def take(self, key_state: BeatKeyState, number: int, arguments: list[Any]) -> list[tuple[int, dict[str, Any]]]:
+    def take(self, key: Key, key_state: BeatKeyState, number: int, arguments: list[Any]) -> list[tuple[int, Row]]:
         """Add a row to its slice; returns the beats of its key that are complete before it."""
         beats = self.beats
         assert beats is not None
         self.thaw(key_state)
         done = beats.complete(number)
         try:
-            due = self._due(key_state, done)
+            due = self._due(key, key_state, done)
             first, last = beats.held(number)
             if first <= last:
                 key_state.take(self.parts, number, arguments)
@@ -198,8 +201,8 @@ class BeatLive(Live):
         key_state.trim(beats, max(done, self.last_beat))
         return due
 
-    def _due(self, key_state: BeatKeyState, until: int) -> list[tuple[int, dict[str, Any]]]:
-        """The beats of a key up to one that it has not been given yet, and their answers by name."""
+    def _due(self, key: Key, key_state: BeatKeyState, until: int) -> list[tuple[int, Row]]:
+        """The beats of a key up to one that it has not been given yet, and their rows."""
         assert self.beats is not None
         after = (
             self.last_beat
@@ -208,7 +211,8 @@ class BeatLive(Live):
         )
         if self.buffer is not None:
             after = self.last_beat
-        return key_state.due(self.beats, self._windows, after, until) if key_state.slices else []
+        due = key_state.due(self.beats, self._windows, after, until) if key_state.slices else []
+        return [(beat, self.row(key, beat, answers)) for beat, answers in due]
 
     def thaw(self, key_state: BeatKeyState) -> None:
         """Make lists of a key's slices, where they lie in arrays after a batch."""
@@ -223,24 +227,13 @@ class BeatLive(Live):
         names = self.definition.by
         keys = zip(names, key_parts(key, names), strict=True)
         on = str(self.definition.on)
-        return {
-            **dict(keys),
-            on: self.moment(self.beats.time(beat)),
-            **{name: answers[name] for name in self.definition.columns},
-        }
+        own = {**dict(keys), on: self.moment(self.beats.time(beat))}
+        return {**own, **self.computed.columns([answers[name] for name in self.definition.aggregates], own)}
 
     def moment(self, time: Time) -> Any:
         """A time as events have it: a number, a date, or a datetime, in UTC where it has a zone."""
-        if self.time_reader.kind == NUMBER or self.time_reader.kind is None:
-            return time
-        moment = _EPOCH + timedelta(microseconds=time // 1_000)
-        if time % 1_000:
-            import pandas as pd
-
-            return pd.Timestamp(time, tz="UTC" if self.time_reader.kind == ZONED else None)
-        if self.dates:
-            return moment.date()
-        return moment.replace(tzinfo=UTC) if self.time_reader.kind == ZONED else moment
+        moment = self.time_reader.moment(time)
+        return moment.date() if self.dates and isinstance(moment, datetime) else moment
 
     def advance(self, to: Any) -> list[Row]:
         """Say that no event at or before a moment comes any more: the beats up to it of all keys, oldest first.
@@ -274,16 +267,16 @@ class BeatLive(Live):
         for key, key_state in self.key_states.items():
             self.thaw(key_state)
             try:
-                of_key = self._due(key_state, until)
+                of_key = self._due(key, key_state, until)
             except BaseException as error:
                 for other in self.key_states.values():  # which are asked for the same beats again
                     other.panes = None
                 raise_operator_error(
                     None, error, f"at a beat of the key {key!r}, up to {self.time_reader.shown(self.beats.time(until))}"
                 )
-            due += [(beat, key, answers) for beat, answers in of_key]
+            due += of_key
         due.sort(key=lambda item: item[0])
-        self.ready += [self.row(key, beat, answers) for beat, key, answers in due]
+        self.ready += [beat_row for _, beat_row in due]
         self.answers += len(due)
         self.last_beat = until
         for key_state in self.key_states.values():

@@ -15,7 +15,7 @@ from slidewise.engine.sorting import sort_rows
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.batch.push_buffered import PendingBatch, events_of, joined_rows
 from slidewise.live.beats.beat_live import BeatLive
-from slidewise.live.beats.push_many import beat_times
+from slidewise.live.beats.push_many import beat_results, beat_times
 from slidewise.live.beats.slice_arrays import freeze, held_slices
 from slidewise.live.keys import key_parts
 from slidewise.live.types import Key, Time
@@ -54,9 +54,12 @@ def evaluate_due(live: BeatLive, incoming: IncomingBatch, newest: Time) -> Pendi
     by_key = np.lexsort((due.numbers, due.codes))
     back = np.argsort(by_key)
     columns = _keys(live, incoming, keys, due.codes) | beat_times(live, incoming, due)
-    for name, array in slices.answers(live.plan, beats, due.taken(by_key), arguments).items():
-        inputs = live.definition.columns[name].columns
-        columns[name] = inputs[0] if inputs else None, array.take(pa.array(back))
+    answers = {
+        name: array.take(pa.array(back))
+        for name, array in slices.answers(live.plan, beats, due.taken(by_key), arguments).items()
+    }
+    own = {name: array for name, (_, array) in columns.items()}
+    columns |= beat_results(live.definition, answers, own, len(due))
     result = incoming.frame.gather((), np.zeros(len(due), np.int64), columns)
     held = slices.taken(slices.needed(beats, until))
 

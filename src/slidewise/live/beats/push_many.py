@@ -9,16 +9,17 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import frame_of
-from slidewise.definition import check_names
+from slidewise.definition import Definition, check_names
 from slidewise.engine.answers import as_arrays
 from slidewise.engine.beats.slices import DueBeats, as_times, sliced
+from slidewise.engine.computed.columns import like_column, result_arrays
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import by_key_and_time
 from slidewise.errors import InputError, TimeOrderError
 from slidewise.kernels.bounds.beats import beat_bounds, slice_numbers, times_of
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
-from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, python_rows
+from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, kinds_of_results, python_rows
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.beats.key_state import BeatKeyState
 from slidewise.live.beats.slice_arrays import freeze, held_slices
@@ -123,10 +124,14 @@ def _as_table(live: BeatLive, incoming: IncomingBatch, rows: list[dict[str, Any]
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(f"beats have values of {name!r} that the batch's type cannot hold: {error}") from error
     for asked in live.plan.asked:
-        spec = live.reader(asked)
-        types = [incoming.kind_of(name) for name in spec.columns]
-        array = as_arrays(spec, types, [[row[asked.name]] for row in rows])[0]
-        columns[asked.name] = spec.columns[0] if spec.columns else None, array
+        if asked.name in definition.columns:
+            spec = live.reader(asked)
+            types = [incoming.kind_of(name) for name in spec.columns]
+            array = as_arrays(spec, types, [[row[asked.name]] for row in rows])[0]
+            columns[asked.name] = like_column(definition, asked.name), array
+    kinds = kinds_of_results(live, incoming)
+    for name in definition.stages.results:
+        columns[name] = like_column(definition, name), arrow_array([row[name] for row in rows], kinds[name])
     names = (*definition.by, str(definition.on), *definition.columns)
     return incoming.frame.gather((), np.zeros(len(rows), np.int64), {name: columns[name] for name in names})
 
@@ -184,12 +189,24 @@ def _result(live: BeatLive, incoming: IncomingBatch, due: DueBeats, answers: dic
 
     on = str(live.definition.on)
     columns = beat_times(live, incoming, due)
-    for asked in live.plan.asked:
-        inputs = live.parts[asked.part].columns
-        columns[asked.name] = inputs[0] if inputs else None, answers[asked.name]
+    first = pa.array(_first_rows(incoming)[due.codes])
+    keys = {name: incoming.array(name).take(first) for name in live.definition.own if name != on}
+    columns |= beat_results(live.definition, answers, keys | {on: columns[on][1]}, len(due))
     names = (on, *live.definition.columns)
     in_order = {name: (columns[name][0], columns[name][1].take(pa.array(order))) for name in names}
     return incoming.frame.gather(live.definition.by, _first_rows(incoming)[due.codes[order]], in_order)
+
+
+def beat_results(
+    definition: Definition, answers: dict[str, Any], own: dict[str, Any], count: int
+) -> dict[str, tuple[str | None, Any]]:
+    """The definition's columns at beats, of the answers of all aggregates, and of the keys and times in `own`."""
+
+    def label(row: int) -> str:
+        return ", ".join(f"{name}={array[row].as_py()}" for name, array in own.items())
+
+    columns = result_arrays(definition, answers, own.__getitem__, count, label)
+    return {name: (like_column(definition, name), array) for name, array in columns.items()}
 
 
 def beat_times(live: BeatLive, incoming: IncomingBatch, due: DueBeats) -> dict[str, tuple[str | None, Any]]:

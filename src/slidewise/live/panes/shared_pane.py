@@ -249,7 +249,8 @@ class SharedRows:
         if not read:
             return
         longest = read[-1][0]
-        if any(rows and (rows[0][0], rows[-1]) != (longest[-len(rows)][0], longest[-1]) for rows, _ in read):
+        ends = [((rows[0][0], rows[-1]), (longest[-len(rows)][0], longest[-1])) for rows, _ in read if rows]
+        if not all(same(mine, of_longest) for mine, of_longest in ends):  # where NaN equals itself
             raise ValueError("windows that share rows do not hold the same ones")
         self.fill(longest, sizes)
         for _, partials in read:

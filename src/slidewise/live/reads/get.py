@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError, did_you_mean
+from slidewise.expressions.expression import columns_of
 from slidewise.live.event_times import NUMBER, earlier
 from slidewise.live.keys import key_parts
 from slidewise.live.operator_errors import raise_operator_error
@@ -19,9 +20,29 @@ if TYPE_CHECKING:
 READ = "this was a read, and nothing has changed"
 
 
-def get(live: Live, key: EventRow | None, at: Any) -> list[Any]:
-    """See `Live.get`: the answers in the order of specs."""
-    return answers_as_of(live, _read_key(live, key), live.seen if at is None else read_time(live, at))
+def get(live: Live, key: EventRow | None, at: Any) -> dict[str, Any]:
+    """See `Live.get`."""
+    time = live.seen if at is None else read_time(live, at)
+    answers = answers_as_of(live, _read_key(live, key), time)
+    if not live.definition.own:
+        return live.computed.columns(answers, {})
+    request = dict(key or {})
+    for name in live.definition.own:
+        if name == live.definition.on:
+            request[name] = _moment(live, at, time)
+        elif name not in request:
+            reader = next(c for c, result in live.definition.stages.results.items() if name in columns_of(result))
+            has = ", ".join(map(str, request)) or "no columns"
+            raise InputError(
+                f"the request has no {name!r}, which {reader!r} reads of the row that asks; give it beside the key. It "
+                f"has {has}{did_you_mean(name, [str(column) for column in request])}"
+            )
+    return live.computed.columns(answers, request)
+
+
+def _moment(live: Live, at: Any, time: Time | None) -> Any:
+    """The time of a read as events have it; None where nothing has been seen."""
+    return at if at is not None or time is None else live.time_reader.moment(time)
 
 
 def _read_key(live: Live, key: EventRow | None) -> Key:

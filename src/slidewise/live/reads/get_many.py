@@ -19,6 +19,7 @@ from slidewise.columns.frames import AnswerColumns, frame_of
 from slidewise.columns.series import Column, is_arrow_backed
 from slidewise.engine.answers import as_arrays, check_inputs
 from slidewise.engine.cells import Cells, StoredCells
+from slidewise.engine.computed.columns import result_arrays
 from slidewise.engine.joining import CannotJoinError, arrays_of
 from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.window_batch import Stored, window_batch
@@ -49,7 +50,8 @@ def get_many(live: Live, table: Any, on: str | None, by: Mapping[str, str] | Non
             arrays[member.name] = array
     asked = [name for name in (names.on, *names.by) if name is not None]
     like = next((name for name in asked if is_arrow_backed(frame.column(name))), None)
-    answers: AnswerColumns = {name: (like, arrays[name]) for name in live.definition.columns}
+    columns = result_arrays(live.definition, arrays, requests.array, requests.count, requests.label)
+    answers: AnswerColumns = {name: (like, array) for name, array in columns.items()}
     return frame.with_columns(answers)
 
 

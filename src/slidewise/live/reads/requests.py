@@ -75,7 +75,7 @@ class Requests(KeyedRows):
     def __init__(self, live: Live, frame: Frame, names: LabelColumns) -> None:
         self._on = names.on
         definition = live.definition
-        by_name = dict(zip(definition.by, names.by, strict=True))
+        by_name = {name: name for name in definition.own} | dict(zip(definition.by, names.by, strict=True))
         on = None if names.on is None else definition.on
         if names.on is not None:
             by_name[str(on)] = names.on
@@ -97,6 +97,16 @@ class Requests(KeyedRows):
         self.slots = np.empty(self.count, np.int64)
         self.slots[order] = np.cumsum(first) - 1
         self.slot_codes, self.slot_times = codes[first], times[first]
+
+    def array(self, name: str) -> Any:
+        """A column of the requests as an Arrow array; without times, that of the newest event seen."""
+        if name != self.live.definition.on or self._on is not None:
+            return super().array(name)
+        import pyarrow as pa
+
+        reader = self.live.time_reader
+        times = [] if self.times is None else [reader.moment(time) for time in self.times.tolist()]
+        return pa.array(times) if times else pa.nulls(self.count, pa.timestamp("us"))
 
     def _order_of_objects(self) -> Array:
         pairs = list(zip(self.codes.tolist(), self.times.tolist(), strict=True))

@@ -24,6 +24,7 @@ from slidewise.pipeline.rows.ahead import MOMENTS
 from slidewise.sliding import Sliding
 from slidewise.spark.batch.plan import PARALLEL
 from slidewise.spark.batch.time_slices import why_not_by_time
+from slidewise.stages import all_columns_read
 from slidewise.windows import Duration
 
 # A row's number in the source, which the pipeline adds; and what only the side tables have.
@@ -149,7 +150,7 @@ def _ahead(document: TomlDocument, definition: Sliding, lines: LineLayout | None
         document.fail(keys, str(error))
     if not isinstance(ahead, Duration) and not 0 < ahead < math.inf:
         document.fail(keys, f"'ahead' is more than nothing, not {value!r}")
-    windows = [aggregate.window for aggregate in definition.columns.values()]
+    windows = [aggregate.window for aggregate in definition.aggregates.values()]
     lasts = [window.last for window in windows if window is not None]
     kinds = [column.type for column in (lines.columns if lines else ()) if column.name == definition.on]
     numbers = any(isinstance(last, int | float) for last in lasts) or any(kind not in MOMENTS for kind in kinds)
@@ -287,12 +288,12 @@ def _check_columns(document: TomlDocument, job: Job) -> None:
         if name in OWN or name.startswith("_"):
             document.fail(("lines", "columns", name), f"{name!r} is a name of the pipeline's own; choose another")
     try:
-        check_names(job.definition, names, "line")
+        check_names(job.definition, names, "line", added=job.labels is None or not job.definition.own)
     except SlidewiseError as error:
         at: tuple[str, ...] = ("definition",)
-        for name, aggregate in job.definition.columns.items():
-            missing = [column for column in (*aggregate.columns, aggregate.condition) if column not in names]
-            if any(repr(column) in str(error) for column in missing):
+        for name, column in job.definition.columns.items():
+            missing = [read for read in all_columns_read(column) if read not in names]
+            if any(repr(read) in str(error) for read in missing):
                 at = ("definition", "columns", name)
         document.fail(at, str(error))
     for name in job.signals:

@@ -79,9 +79,9 @@ def resolve(document: TomlDocument, definition: Sliding, folder: Path, imports: 
     Their modules are those of this process, or are imported where that is allowed: from Python's path, and behind it
     from the job's folder. All are checked before the first is imported.
     """
-    paths = own_paths(definition)
+    paths = own_paths(definition.columns)
     listed = listed_modules(document)
-    for name, path in paths.items():
+    for name, path in paths:
         if listed is not None and not is_allowed(path.module, listed):
             names = ", ".join(map(repr, listed)) or "none"
             _refuse(document, name, f"'{path}' is in the module {path.module!r}, and [operators] lists {names}; add it")
@@ -92,7 +92,7 @@ def resolve(document: TomlDocument, definition: Sliding, folder: Path, imports: 
     if not paths:
         return definition
     with _on_path(folder):
-        for name, path in paths.items():
+        for name, path in paths:
             try:
                 operator_at(path, imports)
             except SlidewiseError as error:
@@ -101,7 +101,7 @@ def resolve(document: TomlDocument, definition: Sliding, folder: Path, imports: 
     try:
         return Sliding(**resolved_arguments(document.table(("definition",)), lambda path: operator_at(path, imports)))
     except SlidewiseError as error:
-        at = [name for name in paths if repr(name) in str(error)]
+        at = [name for name, _ in paths if repr(name) in str(error)]
         document.fail(("definition", *(("columns", at[0]) if at else ())), str(error))
 
 

@@ -6,10 +6,11 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from slidewise.expressions.expression import Expression
 from slidewise.operators import CATALOGUE
 from slidewise.operators.aggregate import Aggregate
 from slidewise.pipeline.job.job import Job
-from slidewise.pipeline.report.panels import Panel
+from slidewise.pipeline.report.panels import Panel, plot_of
 from slidewise.pipeline.report.points import POINTS, Points
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#2a6fbb", "#d9822b", "#2f8f5b", "#a23b72", "#6b6b6b", "#17a2a8", "#8a6d3b", "#5b4bb5")
 BAND = "#c9ced6"
+EXPRESSION = "#1f2933"
 FEW = 80  # points up to which each is marked
 
 
@@ -39,7 +41,7 @@ def draw(job: Job, points: Points) -> bytes:
                 axis.set_visible(False)
                 continue
             _draw(axis, job, points, panel, windows)
-            axis.set_title(panel.title, loc="left", fontsize=10)
+            axis.set_title(panel.title, loc="left", fontsize=10, parse_math=False)
             axis.grid(alpha=0.25, linewidth=0.6)
             axis.spines[["top", "right"]].set_visible(False)
             axis.tick_params(labelsize=8.5)
@@ -63,7 +65,7 @@ def in_grid(panels: list[Panel]) -> list[list[Panel | None]]:
     """Panels in rows; where two to four columns have as many panels each, each has a column of the grid."""
     groups: dict[tuple[str, ...], list[Panel | None]] = {}
     for panel in panels:
-        groups.setdefault(next(iter(panel.columns.values())).columns, []).append(panel)
+        groups.setdefault(panel.of, []).append(panel)
     sizes = {len(group) for group in groups.values()}
     if 2 <= len(groups) <= 4 and len(sizes) == 1 and sizes != {1}:
         return [list(row) for row in zip(*groups.values(), strict=True)]
@@ -74,27 +76,25 @@ def in_grid(panels: list[Panel]) -> list[list[Panel | None]]:
 
 def _windows(points: Points) -> list[str]:
     """The windows that are drawn, in the order that they are written."""
-    return list(
-        dict.fromkeys(window_of(aggregate) for panel in points.chosen.panels for aggregate in panel.columns.values())
-    )
+    windows = [window_of(column) for panel in points.chosen.panels for column in panel.columns.values()]
+    return list(dict.fromkeys(filter(None, windows)))
 
 
-def window_of(aggregate: Aggregate) -> str:
-    """A window in words: 10s, 100 rows, everything so far."""
-    window = aggregate.window
-    assert window is not None
-    return window.words
+def window_of(column: Expression) -> str | None:
+    """A window in words: 10s, 100 rows, everything so far; None for an expression, which may have several."""
+    return column.window.words if isinstance(column, Aggregate) and column.window is not None else None
 
 
 def _draw(axis: Axes, job: Job, points: Points, panel: Panel, windows: dict[str, str]) -> None:
     if panel.signal is not None and f"{panel.signal} low" in points.columns:
         times, low = broken(points, f"{panel.signal} low")
         axis.fill_between(times, low, broken(points, f"{panel.signal} high")[1], color=BAND, linewidth=0.8, step="mid")
-    for name, aggregate in panel.columns.items():
+    for name, column in panel.columns.items():
         if name not in points.columns:
             continue
         times, values = broken(points, name)
-        style, colour = aggregate.operator.traits.plot.line, windows[window_of(aggregate)]
+        window = window_of(column)
+        style, colour = plot_of(column).line, EXPRESSION if window is None else windows[window]
         mark = "." if len(times) <= FEW else ""
         axis.plot(times, values, style, marker=mark, color=colour, linewidth=1.1 if style == "-" else 0.9, alpha=0.9)
     if panel.is_change and job.threshold is not None:
@@ -133,7 +133,10 @@ def _legend(figure: Figure, windows: dict[str, str], job: Job, points: Points) -
     if any(panel.signal is not None for panel in panels):
         entries.append(Patch(color=BAND, label="the column itself, lowest to highest"))
     entries += [Line2D([], [], color=colour, label=f"over {window}") for window, colour in windows.items()]
-    used = {aggregate.operator.name for panel in panels for aggregate in panel.columns.values()}
+    columns = [column for panel in panels for column in panel.columns.values()]
+    if not all(isinstance(column, Aggregate) for column in columns):
+        entries.append(Line2D([], [], color=EXPRESSION, label="an expression"))
+    used = {column.operator.name for column in columns if isinstance(column, Aggregate)}
     lines: dict[str, list[str]] = {}
     for operator in CATALOGUE:
         if operator.name in used and operator.traits.plot.line != "-":

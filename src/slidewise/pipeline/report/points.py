@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.job.job import Job
-from slidewise.pipeline.report.panels import PanelChoice, choose_panels
+from slidewise.pipeline.report.panels import PanelChoice, choose_panels, plot_of
 from slidewise.spark.column_names import quoted
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def points_of(df: DataFrame, job: Job) -> Points:
                 f"{panel.signal} low": F.min(quoted(panel.signal)),
                 f"{panel.signal} high": F.max(quoted(panel.signal)),
             }
-        for name, aggregate in panel.columns.items():
-            wanted[name] = reduced[aggregate.operator.traits.plot.reduced](quoted(name))
+        for name, column in panel.columns.items():
+            wanted[name] = reduced[plot_of(column).reduced](quoted(name))
     inside = (number >= low) & (number <= high)
     values = [value.cast("double").alias(name) for name, value in wanted.items()]
     buckets = df.filter(inside).groupBy(bucket.alias("_bucket")).agg(F.count("*").alias("_rows"), *values).collect()
@@ -127,7 +127,7 @@ def _excesses(df: DataFrame, job: Job) -> list[Excess]:
     """The excesses of relative variation above the threshold, over all rows."""
     from pyspark.sql import functions as F
 
-    names = [name for name, aggregate in job.definition.columns.items() if aggregate.operator.traits.plot.change]
+    names = [name for name, column in job.definition.columns.items() if plot_of(column).change]
     if job.threshold is None or not names:
         return []
     time = F.col(quoted(job.definition.on))

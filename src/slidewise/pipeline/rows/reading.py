@@ -115,7 +115,7 @@ def _with_times(df: DataFrame, job: Job, kind: str | None) -> DataFrame:
 def _read_text(job: Job, text: Column, kind: str | None) -> Column:
     """Text as times of this type, or as timestamps; null where it is none."""
     on = job.definition.on
-    windows = [aggregate.window for aggregate in job.definition.columns.values()]
+    windows = [aggregate.window for aggregate in job.definition.aggregates.values()]
     lasts = [window.last for window in windows if window is not None and window.kind.timed]
     if kind is None and any(not isinstance(last, Duration) for last in lasts):
         raise SlidewiseError(

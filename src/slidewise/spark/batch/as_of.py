@@ -47,7 +47,8 @@ def as_of_dataframes(
         columns += [COPY, SLICE]
     rows = shuffled(sliced, rows.toDF(*columns), plan.left_to_spark is None).toDF(*numbered_names(columns))
     sort = plan.left_to_spark is None
-    terms = (sliced, union.answers, columns, str(union.names.on), union.outputs, plan.slices is not None, sort)
+    own = dict(union.own)
+    terms = (sliced, union.results, columns, str(union.names.on), union.outputs, own, plan.slices is not None, sort)
     evaluation = task(evaluate_labels, *terms)
     return rows.mapInArrow(evaluation, numbered_schema(union.schema)).toDF(*union.schema.names)
 
@@ -58,6 +59,7 @@ def evaluate_labels(
     names: list[str],
     on: str,
     outputs: tuple[str, ...],
+    own: dict[str, str],
     is_sliced: bool,
     sort: bool,
     batches: Iterable[pa.RecordBatch],
@@ -72,6 +74,6 @@ def evaluate_labels(
     )
     if sort:
         tables = sort_tables(definition, tables, HIDDEN if is_sliced else ())
-    for table in evaluate_tables(QueryEvaluator(definition, outputs, is_sliced), tables):
+    for table in evaluate_tables(QueryEvaluator(definition, outputs, is_sliced, own), tables):
         answered = cast_answers(table, types)
         yield from answered.rename_columns(numbered_names(answered.column_names)).combine_chunks().to_batches()

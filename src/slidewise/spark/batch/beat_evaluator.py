@@ -17,6 +17,7 @@ from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.beats.parts import SlicePlan
 from slidewise.engine.beats.slices import BeatSlices, as_times, sliced
+from slidewise.engine.computed.columns import with_arguments
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.bounds.beats import held_at, new_beats, slice_numbers, times_of
 from slidewise.spark.batch.evaluator import BatchEvaluator
@@ -77,7 +78,7 @@ class BeatEvaluator(BatchEvaluator):
         check_times(self._definition, table, self._hidden)
         if not len(table):
             return None
-        table = table.combine_chunks()
+        table = with_arguments(self._definition, table, self._label).combine_chunks()
         codes, continues = group_codes(self._definition, table, self._key)
         self._check_order(table, codes, continues)
         if self._key is not None and not continues:
@@ -141,8 +142,7 @@ class BeatEvaluator(BatchEvaluator):
         answered = None
         if len(due):
             answered = self._with_keys(table, codes, due.codes, as_times(str(self._definition.on), times, moments))
-            for name, array in slices.answers(self._plan, beats, due, arguments).items():
-                answered = answered.append_column(name, array)
+            answered = self._with_columns(answered, slices.answers(self._plan, beats, due, arguments))
         return answered, None if at_end else self._key_state(beats, slices, keys - 1, int(until[-1]))
 
     def _key_state(self, beats: Beats, slices: BeatSlices, key: int, last_beat: int) -> _KeyState:

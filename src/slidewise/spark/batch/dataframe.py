@@ -8,7 +8,7 @@ from slidewise.definition import Definition
 from slidewise.spark.batch.evaluator import evaluate_partition
 from slidewise.spark.batch.plan import Plan, make_plan
 from slidewise.spark.column_names import SLICE, numbered_names, numbered_schema, quoted
-from slidewise.spark.schema import answer_types, check_schema, normalized_key, result_schema
+from slidewise.spark.schema import check_schema, column_types, normalized_key, result_schema
 from slidewise.spark.sort.external_sort import sort_columns
 from slidewise.spark.worker.task import RecordBatches, task
 
@@ -27,7 +27,7 @@ def over_dataframe(definition: Definition, df: DataFrame, parallel: str = "auto"
     is verified while running.
     """
     schema, plan = plan_dataframe(definition, df, parallel, presorted)
-    types = answer_types(definition, df.schema)
+    types = column_types(definition, df.schema)
     sliced = definition
     if plan.slices is not None:
         assert definition.on is not None

@@ -18,6 +18,7 @@ from slidewise.columns.series import read
 from slidewise.definition import Definition
 from slidewise.engine.cells import Cells
 from slidewise.engine.column_checks import time_column
+from slidewise.engine.computed.columns import result_arrays, with_arguments
 from slidewise.engine.window_batch import WindowBatch, stored_of_first, window_batch
 from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, OperatorFailedError
@@ -67,6 +68,7 @@ class BatchEvaluator:
     def push(self, table: pa.Table) -> pa.Table | None:
         """Take in more rows; those whose answers are final, with these, or None where there are none."""
         check_times(self._definition, table, self._hidden)
+        table = with_arguments(self._definition, table, self._label)
         return self._evaluate(
             table if self._waiting is None else pa.concat_tables([self._waiting, table]), at_end=False
         )
@@ -134,11 +136,22 @@ class BatchEvaluator:
         self._row_count = int(numbers[-1]) + 1
         on = [] if self._definition.on is None else [self._definition.on]
         self._key = table.select([*self._definition.by, *on]).slice(rows.count - 1, 1)
-        if self._hidden:
-            table = table.drop_columns(list(self._hidden))
-        for name in self._definition.columns:
-            table = table.append_column(name, answers[name])
-        return table if silent is None or not silent.any() else table.filter(~silent)
+        if silent is not None and silent.any():
+            table = table.filter(~silent)
+            answers = {name: array.filter(pa.array(~silent)) for name, array in answers.items()}
+        table = self._with_columns(table, answers)
+        return table.drop_columns([*self._hidden, *self._definition.stages.arguments])
+
+    def _with_columns(self, table: pa.Table, answers: dict[str, pa.Array]) -> pa.Table:
+        """The rows with the definition's columns behind their own."""
+        definition = self._definition
+        columns = result_arrays(definition, answers, table.column, len(table), lambda row: self._label(table, row))
+        for name, array in columns.items():
+            table = table.append_column(name, array)
+        return table
+
+    def _label(self, table: pa.Table, row: int) -> str:
+        return row_label(self._definition, table, row, self._hidden)
 
     def _row_numbers(self, codes: Array, before: int) -> Array:
         """The number of each row in its key, from 0 on; the first key has had so many rows before."""
@@ -161,10 +174,7 @@ class BatchEvaluator:
             batch = _window_batch(rows.first(count), part, places[:count], state)
             return batch.arrays(), batch.kept_of_last()
 
-        def label(row: int) -> str:
-            return row_label(self._definition, rows.table, row, self._hidden)
-
-        return locate_error(error, spec, evaluate, rows.count, label)
+        return locate_error(error, spec, evaluate, rows.count, lambda row: self._label(rows.table, row))
 
 
 def _window_batch(rows: SortedRows, spec: WindowSpec, places: Array, state: Any) -> WindowBatch:

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 import numpy as np
 import pyarrow as pa
 
 from slidewise.arrays import Array
 from slidewise.definition import Definition
+from slidewise.engine.computed.columns import result_arrays
 from slidewise.engine.point_in_time.queries import Queries
 from slidewise.engine.window_batch import stored_of_first, window_batch
 from slidewise.spark.batch.evaluator import BatchEvaluator
 from slidewise.spark.column_names import QUERY
-from slidewise.spark.sort.sorted_rows import SortedRows
+from slidewise.spark.sort.sorted_rows import SortedRows, row_label
 
 
 class QueryEvaluator(BatchEvaluator):
-    """Answers the rows that ask, and gives them alone: `outputs` are the columns of a row that are the label's own."""
+    """Answers the rows that ask, and gives them alone: `outputs` are the columns of a row that are the label's own.
 
-    def __init__(self, definition: Definition, outputs: tuple[str, ...], sliced: bool = False) -> None:
+    `own` are those among them that results read, by the definition's names.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        outputs: tuple[str, ...],
+        sliced: bool = False,
+        own: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(definition, sliced)
+        self._own = own
         self._timed = True  # rows of one time come together, whatever the windows: a label sees all events of its time
         self._outputs = outputs
 
@@ -46,10 +60,29 @@ class QueryEvaluator(BatchEvaluator):
         self._states = after
         self._row_count = int(before[-1]) + rows.events_of_last_key
         self._key = table.select([*self._definition.by, str(self._definition.on)]).slice(len(table) - 1, 1)
-        asked = rows.asked.select(self._outputs)
-        for name in self._definition.columns:
-            asked = asked.append_column(name, answers[name])
-        return asked
+        return with_results(self._definition, rows.asked, answers, self._outputs, self._own, self._hidden)
+
+
+def with_results(
+    definition: Definition,
+    asked: pa.Table,
+    answers: dict[str, pa.Array],
+    outputs: Sequence[str],
+    own: Mapping[str, str],
+    hidden: Sequence[str] = (),
+) -> pa.Table:
+    """Labels under their own columns, with the definition's behind them."""
+    columns = result_arrays(
+        definition,
+        answers,
+        lambda name: asked.column(own[name]),
+        len(asked),
+        lambda row: row_label(definition, asked, row, hidden),
+    )
+    table = asked.select(outputs)
+    for name, array in columns.items():
+        table = table.append_column(name, array)
+    return table
 
 
 class PointBatch:

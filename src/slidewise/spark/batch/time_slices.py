@@ -71,7 +71,7 @@ class TimeSlices(NamedTuple):
 
 def why_not_by_time(definition: Definition) -> str | None:
     """Why a definition's time cannot be cut into slices, or None."""
-    for name, aggregate in definition.columns.items():
+    for name, aggregate in definition.aggregates.items():
         window = aggregate.window
         assert window is not None
         if window.kind.numbered:
@@ -84,7 +84,7 @@ def why_not_by_time(definition: Definition) -> str | None:
 def time_slices_for(definition: Definition, kind: str) -> TimeSlices:
     """How to cut a time of this Spark type for a definition of time windows only."""
     longest: Any = 0
-    for aggregate in definition.columns.values():
+    for aggregate in definition.aggregates.values():
         assert aggregate.window is not None
         longest = max(longest, aggregate.window.extent(_UNITS.get(kind, 1)).reach)
     if kind in _FLOATS:

@@ -64,7 +64,7 @@ def stored_schema(data: bytes, first: str, definition: Definition) -> pa.Schema:
     with reading("the schema of the shard's rows"):
         schema = pa.ipc.read_schema(pa.py_buffer(data))
         require(schema.names[:1] == [first] and schema.field(0).type == pa.int64(), "the hash of the key is missing")
-        for name in definition.needs:
+        for name in definition.event_needs:
             require(schema.names.count(name) == 1, f"it has not the column {name!r}")
         require(pa.types.is_timestamp(schema.field(str(definition.on)).type), f"{definition.on!r} is no time")
     return schema

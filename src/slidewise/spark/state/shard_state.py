@@ -208,7 +208,7 @@ class RowState(PartState):
         self._specs = specs
         assert definition.on is not None
         needed = {definition.on: None}
-        for aggregate in definition.columns.values():
+        for aggregate in definition.aggregates.values():
             if aggregate.window is not None and aggregate.window.keeps is not Keeps.CELLS:
                 needed |= dict.fromkeys(aggregate.columns)
                 needed |= {} if aggregate.condition is None else {aggregate.condition: None}

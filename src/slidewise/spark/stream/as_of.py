@@ -54,8 +54,8 @@ def as_of_streams(
     plan = make_stream_plan(definition, shards, forget_after, late_to=late_to)
     schema = with_reason(definition, union.schema, late_to)
     rows = union.rows(labels, events).toDF(*union.columns)
-    terms = query_terms(definition, rows.schema, plan, union.answers)
-    terms = replace(terms, labels=LabelTerms(str(union.names.on), union.outputs))
+    terms = query_terms(definition, rows.schema, plan, union.answers, union.results)
+    terms = replace(terms, labels=LabelTerms(str(union.names.on), union.outputs, dict(union.own)))
     return run_shards(definition, rows, plan, terms, numbered_schema(schema), metrics).toDF(*schema.names)
 
 

@@ -11,6 +11,7 @@ from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.engine.beats.parts import Arguments, SlicePlan
 from slidewise.engine.beats.slices import BeatSlices, as_times, sliced
+from slidewise.engine.computed.columns import extended_schema, result_arrays, with_arguments
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.bounds.beats import held_at, times_of
 from slidewise.spark.error_location import first_failing_row
@@ -59,7 +60,8 @@ class BeatShard(Shard):
     def _layout(self, schema: pa.Schema) -> SliceTables:
         """The layout of slices of rows with this schema."""
         if self._cached is None or not self._cached[0].equals(schema):
-            rows = SortedRows(schema.empty_table(), self._definition, np.zeros(0, np.int64))
+            whole = extended_schema(self._definition, schema)
+            rows = SortedRows(whole.empty_table(), self._definition, np.zeros(0, np.int64))
             self._cached = schema, SliceTables(self._plan, *self._sliced(rows))
         return self._cached[1]
 
@@ -109,6 +111,7 @@ class BeatShard(Shard):
         self, old: KeyTable, stored: BeatSlices, table: pa.Table, codes: Array, after: int, last: int
     ) -> tuple[pa.Table | None, BeatSlices, pa.Table]:
         """The beats after one and up to another, as a table or None; the slices, and the keys that these are of."""
+        table = with_arguments(self._definition, table, self._label)
         rows = SortedRows(table, self._definition, codes)
         new, arguments = self._sliced(rows)
         slices = stored.joined(new)
@@ -122,10 +125,12 @@ class BeatShard(Shard):
         moments = as_times(self._on, read(table.column(self._on), self._on), times_of(self._beats, due.numbers))
         answered = keys.select(list(self._definition.by)).take(pa.array(due.codes)) if self._definition.by else None
         answered = pa.table({self._on: moments}) if answered is None else answered.append_column(self._on, moments)
-        for name, array in slices.answers(self._plan, self._beats, due, arguments).items():
-            kind = self._terms.answers[name]
-            answered = answered.append_column(name, array if array.type == kind else array.cast(kind))
-        return answered, slices, keys
+        answers = slices.answers(self._plan, self._beats, due, arguments)
+        beats = answered
+        columns = result_arrays(
+            self._definition, answers, beats.column, len(beats), lambda row: self._label(beats, row)
+        )
+        return self._appended(answered, columns), slices, keys
 
     def _located(
         self,

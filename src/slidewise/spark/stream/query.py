@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, users_stack_level
 from slidewise.spark.column_names import numbered_names, numbered_schema, quoted
-from slidewise.spark.schema import answer_types, check_schema, normalized_key, result_schema
+from slidewise.spark.schema import answer_types, check_schema, column_types, normalized_key, result_schema
 from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
 from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
 from slidewise.spark.stream.query_description import describe_query
@@ -89,7 +89,11 @@ def run_shards(
 
 
 def query_terms(
-    definition: Definition, schema: StructType, plan: StreamPlan, answers: dict[str, pa.DataType] | None = None
+    definition: Definition,
+    schema: StructType,
+    plan: StreamPlan,
+    answers: dict[str, pa.DataType] | None = None,
+    columns: dict[str, pa.DataType] | None = None,
 ) -> QueryTerms:
     """The terms that workers get of a definition on a stream with this schema, and with answers of these types."""
     forget_after = None if plan.forget_after is None else plan.forget_after.ns // 1_000
@@ -101,6 +105,7 @@ def query_terms(
         describe_query(definition, schema, plan.shards, plan.forget_after),
         None if plan.ahead is None else plan.ahead.ns // 1_000,
         plan.late_to,
+        columns=columns or column_types(definition, schema),
     )
 
 
@@ -287,7 +292,7 @@ def _forget_after(definition: Definition, given: GivenDuration) -> Duration | No
     if given is None:
         return None
     forget_after = Duration.of(given)
-    for name, aggregate in definition.columns.items():
+    for name, aggregate in definition.aggregates.items():
         last, grain = (None, None) if aggregate.window is None else (aggregate.window.last, aggregate.window.grain)
         more = grain.ns if isinstance(grain, Duration) else 0
         if isinstance(last, Duration) and last.ns + more > forget_after.ns:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.arrays import Array
+from slidewise.engine.computed.columns import result_arrays, with_arguments
 from slidewise.spark.column_names import QUERY
 from slidewise.spark.label_union import with_label_times
 from slidewise.spark.sort.sorted_rows import microseconds
@@ -47,12 +48,20 @@ class QueryShard(Shard):
             codes, asks, times = codes[order], asks[order], times[order]
         asking = self._asking_runs(old, codes, times, asks)
         events, asked = table.filter(~asks), table.filter(asks)
+        events = with_arguments(self._definition, events, self._label)
         answers = self._slide(state, old, events, asking, table, until, places)
-        result = self._outputs(asked)
-        for name in self._definition.columns:
-            kind, array = self._terms.answers[name], answers[name]
-            result = result.append_column(name, array if array.type == kind else array.cast(kind))
-        return result if len(result) else None
+        if not len(asked):
+            return None
+        labels = self._terms.labels
+        assert labels is not None
+        columns = result_arrays(
+            self._definition,
+            answers,
+            lambda name: asked.column(labels.own[name]),
+            len(asked),
+            lambda row: self._label(asked, row),
+        )
+        return self._appended(self._outputs(asked), columns)
 
     def _slide(
         self,

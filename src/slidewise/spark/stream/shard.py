@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +14,11 @@ import pyarrow as pa
 from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.definition import Definition
+from slidewise.engine.computed.columns import extended_schema, result_arrays, with_arguments
 from slidewise.engine.sorting import key_codes, sort_rows
 from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, SnapshotError
-from slidewise.spark.sort.sorted_rows import check_times, microseconds
+from slidewise.spark.sort.sorted_rows import check_times, microseconds, row_label
 from slidewise.spark.state import buckets as B
 from slidewise.spark.state.buckets import KeyTable
 from slidewise.spark.state.directory import NO_BATCH, Directory, MicroBatch
@@ -38,19 +41,24 @@ _MICROSECOND = 1_000  # in nanoseconds, as windows count
 
 
 class LabelTerms(NamedTuple):
-    """Which rows ask, where some do: the name that labels have for their time, and the columns that are their own."""
+    """Which rows ask, where some do: the name that labels have for their time, and the columns that are their own.
+
+    `own` are those among them that results read, by the definition's names.
+    """
 
     on: str
     columns: tuple[str, ...]
+    own: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The terms of a query: the definition, the fingerprint, the type of each answer, and how long keys live.
+    """The terms of a query: the definition, the fingerprint, the type of each aggregate, and how long keys live.
 
     `forget_after` is in microseconds; keys without a row for longer start anew. `description` is all of it as text.
     Rows more than `ahead` microseconds past the clock are put aside; with `late_to`, rows that are not taken in come
-    out too, and this column says why. With `labels`, these are answered, and not the rows.
+    out too, and this column says why. With `labels`, these are answered, and not the rows. `columns` has the type of
+    each column that comes out, where some are expressions over aggregates.
     """
 
     definition: Definition
@@ -61,6 +69,12 @@ class QueryTerms:
     ahead: int | None = None
     late_to: str | None = None
     labels: LabelTerms | None = None
+    columns: dict[str, pa.DataType] | None = None
+
+    @property
+    def outputs(self) -> dict[str, pa.DataType]:
+        """The type of each column that comes out."""
+        return self.answers if self.columns is None else self.columns
 
 
 @dataclass(frozen=True)
@@ -120,7 +134,7 @@ class Shard:
         directory.write()
         pages.flush()
         if self._terms.late_to is not None:
-            answered = append_refused(answered, self._refused_rows(refused), self._terms.answers, self._terms.late_to)
+            answered = append_refused(answered, self._refused_rows(refused), self._terms.outputs, self._terms.late_to)
         return ShardResult(answered, late, ahead, timer, directory.timer)
 
     def _checked(self, table: pa.Table) -> pa.Table:
@@ -159,6 +173,7 @@ class Shard:
         before: int | None,
     ) -> pa.Table | None:
         """The answers of rows that are due, or None; `before` is what was released last."""
+        schema = extended_schema(self._definition, schema)
         state = ShardState(pages, directory, schema, self._definition, self._sliding, self._terms.answers)
         answered = self._with_answers(state, due, until) if len(due) else None
         if self._lifetime is not None:
@@ -178,6 +193,7 @@ class Shard:
         places = state.directory.touched(table.column(B.HASH).to_numpy())
         old = state.buckets.read(places)
         table, codes = self._sorted(old, table)
+        table = with_arguments(self._definition, table, self._label)
         times = microseconds(table, self._definition.on or "")
         starts = np.flatnonzero(np.diff(codes, prepend=-1))  # of each key among the new rows
         keys = codes[starts]
@@ -197,10 +213,21 @@ class Shard:
         last_rows = np.append(starts[1:], len(table)) - 1
         written = self._after(old, keys, table, starts, times[last_rows], stored, numbers, running_states)
         self._write(state, places, written, until)
-        for name in self._definition.columns:
-            kind, array = self._terms.answers[name], answers[name]
+        columns = result_arrays(
+            self._definition, answers, table.column, len(table), lambda row: self._label(table, row)
+        )
+        table = table.drop_columns([B.HASH, *self._definition.stages.arguments])
+        return self._appended(table, columns)
+
+    def _label(self, table: pa.Table, row: int) -> str:
+        return row_label(self._definition, table, row, ())
+
+    def _appended(self, table: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+        """The rows with the definition's columns behind them, in the types that were announced."""
+        for name, array in columns.items():
+            kind = self._terms.outputs[name]
             table = table.append_column(name, array if array.type == kind else array.cast(kind))
-        return table.drop_columns([B.HASH])
+        return table
 
     def _large_keys(self, part: PartState, number: int, old: KeyTable, keys: Array, runs: Runs) -> Array:
         """The numbers of large keys in a part of the state; those that do not go on are dropped."""

@@ -48,7 +48,7 @@ class TracedState:
         return f"{self.state!r} of rows {list(self.rows)}"
 
 
-class Call(NamedTuple):
+class CombineCall(NamedTuple):
     """One call of the operator: `combine`, or `inverse` where it took rows out."""
 
     left: TracedState
@@ -66,7 +66,7 @@ class TracedOperator:
 
     def __init__(self, operator: Operator, selecting: bool = False) -> None:
         self.original = operator
-        self.calls: list[Call] = []
+        self.calls: list[CombineCall] = []
         self._selecting = selecting
         self._recording = True
         self._show = notation(operator)
@@ -104,10 +104,10 @@ class TracedOperator:
 
     def _recorded(self, left: TracedState, right: TracedState, gives: TracedState, inverse: bool) -> TracedState:
         if self._recording:
-            self.calls.append(Call(left, right, gives, inverse))
+            self.calls.append(CombineCall(left, right, gives, inverse))
         return gives
 
-    def take_calls(self) -> list[Call]:
+    def take_calls(self) -> list[CombineCall]:
         """The calls since the last time they were taken."""
         calls, self.calls = self.calls, []
         return calls

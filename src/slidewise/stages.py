@@ -1,0 +1,130 @@
+"""The stages in which a definition's columns are computed: arguments of aggregates, aggregates, and results of them.
+
+Plain data; nothing here runs. An aggregate that stands in several expressions is there once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from slidewise.expressions.expression import Expression, columns_of, leaves_of, replaced
+from slidewise.operators.aggregate import Aggregate, PlainAggregate
+
+MARK = "= "  # before the name of a column that is computed
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Answer(Expression):
+    """An aggregate's answer, by the name that the aggregate has among those which are computed."""
+
+    name: str
+    aggregate: Aggregate
+    depth: int = field(default=1, init=False)
+    size: int = field(default=1, init=False)
+
+    is_aggregate = True
+
+    def key(self) -> Hashable:
+        return "answer", self.name
+
+    def written(self) -> str:
+        return self.aggregate.written()
+
+    def __repr__(self) -> str:
+        return repr(self.aggregate)
+
+
+class Stages(NamedTuple):
+    """What is computed, in this order.
+
+    `arguments` are columns that aggregates read and no table has, by name; `aggregates` are all that are computed, over
+    names of columns; `results` are the definition's columns that are more than an aggregate, with answers in the places
+    of aggregates. An aggregate that is no column by itself has its own text for a name.
+    """
+
+    arguments: Mapping[str, Expression]
+    aggregates: Mapping[str, PlainAggregate]
+    results: Mapping[str, Expression]
+
+
+def stages_of(columns: Mapping[str, Expression]) -> Stages:
+    """The stages of columns that are aggregates, or expressions over them."""
+    taken = {*columns, *(name for aggregate in all_aggregates(columns) for name in columns_read(aggregate))}
+    arguments: dict[str, Expression] = {}
+    named: dict[Hashable, str] = {}
+
+    def column(argument: str | Expression) -> str:
+        if isinstance(argument, str):
+            return argument
+        key = argument.key()
+        if key not in named:
+            named[key] = _free(MARK + str(argument), taken)
+            arguments[named[key]] = argument
+        return named[key]
+
+    def plain(aggregate: Aggregate) -> PlainAggregate:
+        columns = tuple([column(part) for part in aggregate.columns])
+        condition = None if aggregate.condition is None else column(aggregate.condition)
+        return PlainAggregate(aggregate.operator, columns, condition, aggregate.window)
+
+    names = {one.key(): name for name, one in reversed(list(columns.items())) if isinstance(one, Aggregate)}
+    aggregates: dict[str, PlainAggregate] = {}
+    results: dict[str, Expression] = {}
+
+    def answer(leaf: Expression) -> Expression:
+        if not isinstance(leaf, Aggregate):
+            return leaf
+        name = names.setdefault(leaf.key(), "") or _free(str(leaf), taken)
+        names[leaf.key()] = name
+        aggregates.setdefault(name, plain(leaf))
+        return Answer(name, leaf)
+
+    for name, expression in columns.items():
+        if isinstance(expression, Aggregate):
+            aggregates[name] = plain(expression)
+        else:
+            results[name] = replaced(expression, answer)
+    return Stages(arguments, aggregates, results)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that is not taken, and is from now on."""
+    while name in taken:
+        name = MARK + name
+    taken.add(name)
+    return name
+
+
+def all_aggregates(columns: Mapping[str, Expression]) -> Iterator[Aggregate]:
+    """The aggregates in a definition's columns, in the order in which they are written."""
+    for expression in columns.values():
+        for leaf in leaves_of(expression):
+            if isinstance(leaf, Aggregate):
+                yield leaf
+
+
+def argument_columns(aggregate: Aggregate) -> list[str]:
+    """The columns that an aggregate's arguments read."""
+    return [name for argument in aggregate.columns for name in _names(argument)]
+
+
+def condition_columns(aggregate: Aggregate) -> list[str]:
+    """The columns that an aggregate's condition reads."""
+    return [] if aggregate.condition is None else _names(aggregate.condition)
+
+
+def columns_read(aggregate: Aggregate) -> list[str]:
+    """The columns that an aggregate reads."""
+    return [*argument_columns(aggregate), *condition_columns(aggregate)]
+
+
+def _names(argument: str | Expression) -> list[str]:
+    return [argument] if isinstance(argument, str) else list(columns_of(argument))
+
+
+def all_columns_read(column: Expression) -> list[str]:
+    """The columns that a definition's column reads: of the row itself, and of the rows that its aggregates see."""
+    aggregates = all_aggregates({"": column})
+    return [*columns_of(column), *(name for aggregate in aggregates for name in columns_read(aggregate))]
