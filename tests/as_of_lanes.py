@@ -52,6 +52,11 @@ def labels_for(case: Case, count: int = 30, seed: int = 4) -> pa.Table:
     times = pa.array([row[on] for row in chosen], pa.int32() if kind == pa.date32() else None).cast(kind)
     columns = {name: pa.array([row[name] for row in chosen], table.schema.field(name).type) for name in definition.by}
     columns |= {on: times, LABEL: pa.array([row[LABEL] for row in chosen], pa.int64())}
+    columns |= {
+        name: pa.array([choose.choice(table.column(name).to_pylist() or [None]) for _ in chosen], field.type)
+        for name, field in zip(table.column_names, table.schema, strict=True)
+        if name in definition.own and name not in columns
+    }
     others = [name for name in table.column_names if name not in columns]
     if others:
         columns[others[0]] = pa.array([f"own {row[LABEL]}" for row in chosen])
@@ -98,7 +103,8 @@ def _sorted_batches(definition: sw.Sliding, labels: pa.Table, events: pa.Table) 
     cuts = sorted(choose.randrange(len(rows) + 1) for _ in range(8))
     pieces = [ordered.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     with patch("slidewise.spark.batch.evaluator.MIN_ROWS", 1):
-        found = list(evaluate_tables(QueryEvaluator(definition, tuple(outputs)), pieces))
+        evaluator = QueryEvaluator(definition, tuple(outputs), own=own_columns(definition, names, outputs))
+        found = list(evaluate_tables(evaluator, pieces))
     rows = [row for piece in found for row in piece.to_pylist()]
     return [dict(zip([*names, *definition.columns], row.values(), strict=True)) for row in rows]
 
@@ -109,7 +115,7 @@ def _order(definition: sw.Sliding, row: dict[str, Any]) -> Any:
 
 def union(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> tuple[list[str], list[str], pa.Table]:
     """Labels and events as one table, as `label_union` has them: the labels' names, and where their columns are."""
-    needs = events.select(definition.needs).append_column(QUERY, pa.array([False] * len(events)))
+    needs = events.select(definition.event_needs).append_column(QUERY, pa.array([False] * len(events)))
     asked = labels.select([*definition.by, str(definition.on)]).append_column(QUERY, pa.array([True] * len(labels)))
     outputs = [label_name(i) for i in range(labels.num_columns)]
     for name, column in zip(outputs, labels.columns, strict=True):
@@ -117,12 +123,17 @@ def union(definition: sw.Sliding, labels: pa.Table, events: pa.Table) -> tuple[l
     return labels.column_names, outputs, pa.concat_tables([needs, asked], promote_options="default")
 
 
+def own_columns(definition: sw.Sliding, names: list[str], outputs: list[str]) -> dict[str, str]:
+    """Which column of the union is the label's own that an expression reads."""
+    return {name: outputs[names.index(name)] for name in definition.own}
+
+
 def on_a_shard(
     definition: sw.Sliding, labels: pa.Table, events: pa.Table, seed: int = 0, forget_after: int | None = None
 ) -> list[dict[str, Any]]:
     """A stream's shard that labels and events come to in random order within a delay, cut at random places."""
     names, outputs, together = union(definition, labels, events)
-    terms = LabelTerms(str(definition.on), tuple(outputs))
+    terms = LabelTerms(str(definition.on), tuple(outputs), own_columns(definition, names, outputs))
     stream = shards.Stream(definition, events.schema, forget_after, labels=terms)
     times = shards.times_of(together, str(definition.on))
     span = int(times.max() - times.min()) if len(times) else 0

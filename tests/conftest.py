@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -70,6 +71,12 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
             super()._assign_work_unit(node)
 
     return OneSpark(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_finish() -> None:
+    """Python looks for garbage less often: Numba makes so many objects that an eighth of compiling was that search."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
 
 
 @pytest.fixture(scope="session")

@@ -12,20 +12,24 @@ import random
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+from expression_judge import value_of
 from pyarrow import compute
 
 import slidewise as sw
 from slidewise.choosing import share_from, shared_windows
+from slidewise.expressions.expression import Expression, replaced
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.values.equality import same
 from slidewise.spark.batch.beat_evaluator import BeatEvaluator
 from slidewise.spark.batch.evaluator import BatchEvaluator, evaluate_tables
+from slidewise.stages import all_aggregates
 from slidewise.windows import Duration
 
 ROW = "the row's number"
@@ -45,19 +49,26 @@ class Case:
 
 def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     """Operators that cannot be compiled, and have no passes of their own: Python calls their functions."""
-    columns = {name: replace(one, operator=_in_python(one.operator)) for name, one in definition.columns.items()}
+    columns = {name: replaced(one, _leaf_in_python) for name, one in definition.columns.items()}
     # Exact quantiles of the same rows are answered together, by a compiled pass; so each has a definition of its own.
-    quantiles = {name: one for name, one in columns.items() if one.operator.traits.quantile}
+    quantiles = {
+        name: one for name, one in columns.items() if isinstance(one, Aggregate) and one.operator.traits.quantile
+    }
     LIFTED.clear()
     alone = {} if definition.every is not None else quantiles
     found = _of(definition, {name: one for name, one in columns.items() if name not in alone})(table)
     for name, one in alone.items():
         found = found.append_column(name, _of(definition, {name: one})(table).column(name))
-    for name, one in columns.items():  # rows are not lifted for quantiles, which are no monoids, nor to count them
+    plain_ones = {name: one for name, one in columns.items() if isinstance(one, Aggregate)}
+    for name, one in plain_ones.items():  # rows are not lifted for quantiles, which are no monoids, nor to count them
         lifts = not one.operator.traits.quantile and not one.operator.traits.counts_rows
         if lifts and any(answer not in (None, 0, []) for answer in found.column(name).to_pylist()):  # not of no rows
             assert one.operator.name in LIFTED, f"{one!r} did not run in Python"
     return found
+
+
+def _leaf_in_python(leaf: Expression) -> Expression:
+    return replace(leaf, operator=_in_python(leaf.operator)) if isinstance(leaf, Aggregate) else leaf
 
 
 def _in_python(op: sw.Operator) -> sw.Operator:
@@ -88,18 +99,29 @@ def _compiled(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     ordered = table.take(np.array(order, np.int64))
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    for name, aggregate in definition.columns.items():
+    rolled: dict[Any, list[Any]] = {}
+    for aggregate in all_aggregates(definition.columns):
         array = pa.chunked_array(_rolled(definition, aggregate, ordered, by).take(back))
-        table = table.append_column(name, array)
-    return table
+        rolled[aggregate.key()] = array.to_pylist()
+    answers = [
+        {
+            **row,
+            **{
+                name: value_of(column, row, lambda leaf, i=i: rolled[leaf.key()][i])
+                for name, column in definition.columns.items()
+            },
+        }
+        for i, row in enumerate(rows)
+    ]
+    return as_table(definition, table, answers)
 
 
 def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: Any) -> Any:
     window = aggregate.window
     assert window is not None
-    inputs = [table.column(name) for name in aggregate.columns] or [pa.chunked_array([pa.array(by)])]
+    inputs = [_column(table, part) for part in aggregate.columns] or [pa.chunked_array([pa.array(by)])]
     if aggregate.condition is not None:
-        flag = compute.fill_null(table.column(aggregate.condition), False)
+        flag = compute.fill_null(_column(table, aggregate.condition).cast(pa.bool_()), False)
         inputs = [compute.if_else(flag, column, pa.scalar(None, column.type)) for column in inputs]
     timed = definition.on is not None and window.rows is None
     last = "all" if window.last is None and window.rows is None else window.last
@@ -114,6 +136,18 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         at_least=window.at_least,
         grain=window.grain,
     )
+
+
+def _column(table: pa.Table, part: str | Expression) -> pa.ChunkedArray:
+    """A column of the table, or an expression over it as the judge has it."""
+    if isinstance(part, str):
+        return table.column(part)
+    return pa.chunked_array([pa.array([argument_of(part, row) for row in table.to_pylist()])])
+
+
+def argument_of(part: str | Expression, row: dict[str, Any]) -> Any:
+    """What an aggregate reads of a row: a column, or the value of an expression."""
+    return row[part] if isinstance(part, str) else value_of(part, row, lambda _leaf: None)
 
 
 def _pandas(definition: sw.Sliding, table: pa.Table) -> pa.Table:
@@ -160,12 +194,14 @@ def _live_shared(definition: sw.Sliding, table: pa.Table) -> pa.Table:
 def _with_company(definition: sw.Sliding) -> sw.Sliding:
     """The definition with so many windows more that all of its windows share a structure with others that can."""
     groups: dict[Any, dict[str, Aggregate]] = defaultdict(dict)
-    for name, aggregate in definition.columns.items():
+    plain_ones = {name: one for name, one in definition.columns.items() if isinstance(one, Aggregate)}
+    for name, aggregate in plain_ones.items():
         window = aggregate.window
         assert window is not None
         sized = window.grain is None and (window.rows is not None or window.last is not None)
         if sized and window.closed in ("right", "both") and sw.choose(aggregate).name != "OrderStatistics":
-            groups[aggregate.columns, aggregate.condition, window.rows is not None][name] = aggregate
+            seen = replace(aggregate, operator=sw.count, window=None).key()
+            groups[seen, window.rows is not None][name] = aggregate
     columns = dict(definition.columns)
     for members in groups.values():
         fewest, _, host = min(
@@ -287,7 +323,7 @@ def _last_beats(definition: sw.Sliding, table: pa.Table, live: Any) -> list[dict
     if not len(table):
         return []
     newest = max(table.column(str(definition.on)).to_pylist())
-    longest = max((one.window.last for one in definition.columns.values() if one.window), key=_exact)
+    longest = max((one.window.last for one in definition.aggregates.values() if one.window), key=_exact)
     every = definition.every
     far = [10 * one.timedelta() if isinstance(one, Duration) else 10 * one for one in (longest, every)]
     found: list[dict[str, Any]] = live.advance(to=newest + max(far))
@@ -497,9 +533,12 @@ def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
     for place, i in enumerate(ordered):
         mine = [j for j in ordered if keys[j] == keys[i]]
         before = mine.index(i)
-        for name, aggregate in definition.columns.items():
-            held = _window(definition, aggregate, mine, before, ticks)
-            answers[i][name] = plain(fold(aggregate, [rows[j] for j in held]))
+
+        def answer(aggregate: Any, mine: list[int] = mine, before: int = before) -> Any:
+            return plain(fold(aggregate, [rows[j] for j in _window(definition, aggregate, mine, before, ticks)]))
+
+        for name, column in definition.columns.items():
+            answers[i][name] = value_of(column, rows[i], answer)
         assert ordered[place] == i
     return answers
 
@@ -510,7 +549,8 @@ def direct_beats(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]
     floats = any(isinstance(tick, float) for tick in ticks)
     number = float if floats else (lambda moment: moment)
     every, offset = _exact(definition.every), _exact(definition.offset or 0)
-    longest = max(_exact(one.window.last) for one in definition.columns.values() if one.window)
+    aggregates = {one.key(): one for one in all_aggregates(definition.columns)}
+    longest = max(_exact(one.window.last) for one in aggregates.values() if one.window)
     answers = []
     keys = [key_of(definition, row) for row in rows]
     for key in dict.fromkeys(keys):
@@ -521,16 +561,32 @@ def direct_beats(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]
             beat = offset + k * every
             k += 1
             held = {
-                name: [i for i in mine if _at_beat(one, ticks[i], number(beat), number(beat - _exact(one.window.last)))]
-                for name, one in definition.columns.items()
+                which: [
+                    i for i in mine if _at_beat(one, ticks[i], number(beat), number(beat - _exact(one.window.last)))
+                ]
+                for which, one in aggregates.items()
                 if one.window is not None
             }
             if any(held.values()):
+                folded = {
+                    which: plain(fold(aggregates[which], [rows[i] for i in some])) for which, some in held.items()
+                }
+                own = {name: rows[mine[0]][name] for name in definition.by} | {
+                    str(definition.on): _as_moment(number(beat), rows[mine[0]][str(definition.on)])
+                }
                 found = {
-                    name: plain(fold(definition.columns[name], [rows[i] for i in some])) for name, some in held.items()
+                    name: value_of(column, own, lambda leaf, folded=folded: folded[leaf.key()])
+                    for name, column in definition.columns.items()
                 }
                 answers.append({"the key": key, "the beat": number(beat), **found})
     return answers
+
+
+def _as_moment(tick: Any, like: Any) -> Any:
+    """A time in nanoseconds as the datetime that it is, or a number as it is."""
+    if not isinstance(like, datetime):
+        return tick
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(tick) // 1_000)
 
 
 def _at_beat(aggregate: Aggregate, tick: Any, new: Any, old: Any) -> bool:
@@ -585,8 +641,8 @@ def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
     op, window = aggregate.operator, aggregate.window
     assert window is not None
     if aggregate.condition is not None:
-        rows = [row for row in rows if row[aggregate.condition] is True]
-    arguments = [tuple(row[name] for name in aggregate.columns) or (0,) for row in rows]
+        rows = [row for row in rows if argument_of(aggregate.condition, row) is True]
+    arguments = [tuple(argument_of(part, row) for part in aggregate.columns) or (0,) for row in rows]
     states = [op.lift(*values) for values in arguments if not any(value is None for value in values)]
     least = window.at_least
     if least is None:

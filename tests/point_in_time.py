@@ -9,27 +9,36 @@ from typing import Any
 
 import lanes
 import pyarrow as pa
+from expression_judge import value_of
 
 import slidewise as sw
 from slidewise.operators.aggregate import Aggregate
 from slidewise.windows import Duration
 
 
-def judge(definition: sw.Sliding, events: pa.Table, queries: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to queries, each of a key, see `lanes.key_of`, and a time, as `lanes.times_of` counts."""
+def judge(
+    definition: sw.Sliding,
+    events: pa.Table,
+    queries: list[tuple[str, Any]],
+    asking: list[dict[str, Any]] | None = None,
+) -> list[dict[str, Any]]:
+    """The answers to queries, each of a key, see `lanes.key_of`, and a time, as `lanes.times_of` counts.
+
+    `asking` are the rows that ask, of which expressions read columns.
+    """
     rows, ticks = events.to_pylist(), lanes.times_of(definition, events)
     by_key: dict[str, list[int]] = {}
     for i in sorted(range(len(rows)), key=lambda i: (ticks[i], lanes.order_of(definition, rows[i]))):
         by_key.setdefault(lanes.key_of(definition, rows[i]), []).append(i)
     answers = []
-    for key, now in queries:
+    for at, (key, now) in enumerate(queries):
         mine = by_key.get(key, [])
-        answers.append(
-            {
-                name: lanes.plain(lanes.fold(one, [rows[i] for i in mine if i in _held(one, mine, ticks, now)]))
-                for name, one in definition.columns.items()
-            }
-        )
+
+        def answer(one: Any, mine: list[int] = mine, now: Any = now) -> Any:
+            return lanes.plain(lanes.fold(one, [rows[i] for i in mine if i in _held(one, mine, ticks, now)]))
+
+        row = {} if asking is None else asking[at]
+        answers.append({name: value_of(column, row, answer) for name, column in definition.columns.items()})
     return answers
 
 
@@ -41,7 +50,9 @@ def judge_table(
     on = on or str(definition.on)
     renamed = sw.Sliding(by=list(names.values()), on=on, columns={"n": sw.count().over(rows=1)})
     keys = [lanes.key_of(renamed, row) for row in labels.to_pylist()]
-    return judge(definition, events, list(zip(keys, lanes.times_of(renamed, labels), strict=True)))
+    asked = {**names, str(definition.on): on}
+    asking = [{**row, **{name: row[column] for name, column in asked.items()}} for row in labels.to_pylist()]
+    return judge(definition, events, list(zip(keys, lanes.times_of(renamed, labels), strict=True)), asking)
 
 
 def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> set[int]:

@@ -40,14 +40,36 @@ operators = st.sampled_from(
 )
 
 
+c = sw.col
+# Arguments and conditions that are computed, and columns over an aggregate `n` of numbers; none of them overflows.
+computed = st.sampled_from(
+    [
+        *(sw.max(c("x") * 0.5), sw.mean(c("x") - 1), sw.sum(c("x").abs()), sw.count(c("s").upper())),
+        *(sw.first(sw.coalesce(c("s"), "-")), sw.last(c("i") // 2), sw.collect(c("i") % 3), sw.bool_or(c("x") > 1)),
+    ]
+)
+conditions = st.sampled_from(
+    [c("x") > 0, (c("s") == "a") | ~c("ok"), c("i").between(0, 2), c("x").is_null(), c("s").is_in(["", "é"]) & c("ok")]
+)
+numbers = st.sampled_from([sw.count(), sw.mean("x"), sw.max("x"), sw.max(c("x") + 0.5), sw.count("s")])
+
+
+def results(n: Any) -> list[Any]:
+    """Columns that are more than an aggregate."""
+    return [
+        *(n / 2, c("x") - n, n > c("x"), sw.when(n > 1).then(c("s")).otherwise("few"), sw.coalesce(n, -1.5)),
+        *(c("i").cast("float") / n, n.is_null() | (c("t") > 3), (n * n).sqrt().floor(), c("t") - n, n.cast("text")),
+    ]
+
+
 _WITH_GRAIN = ("max", "mean", "count", "collect", "argmax", "hyperloglog")  # the others would take long to compile
 
 
 @st.composite
-def aggregates(draw: st.DrawFn, timed: bool) -> Any:
-    aggregate = draw(operators)
+def aggregates(draw: st.DrawFn, timed: bool, of: Any = None) -> Any:
+    aggregate = draw(operators | computed if of is None else of)
     if draw(st.booleans()):
-        aggregate = aggregate.where("ok")
+        aggregate = aggregate.where(draw(st.just("ok") | conditions))
     least = draw(st.sampled_from([None, None, 1, 2]))
     kind = draw(st.sampled_from(["rows", "all", "time"] if timed else ["rows", "all"]))
     if kind == "rows":
@@ -64,9 +86,15 @@ def aggregates(draw: st.DrawFn, timed: bool) -> Any:
 
 
 @st.composite
+def expressions(draw: st.DrawFn, timed: bool) -> Any:
+    n = draw(aggregates(timed, numbers))
+    return draw(st.sampled_from(results(n)))
+
+
+@st.composite
 def definitions(draw: st.DrawFn) -> sw.Sliding:
     timed = draw(st.integers(0, 4)) > 0
-    columns = {f"c{i}": draw(aggregates(timed)) for i in range(draw(st.integers(1, 4)))}
+    columns = {f"c{i}": draw(aggregates(timed) | expressions(timed)) for i in range(draw(st.integers(1, 4)))}
     return sw.Sliding(
         by=draw(st.sampled_from([(), ("k",), ("k", "j")])),
         on="t" if timed else None,

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import slidewise as sw
+from slidewise.engine.computed.columns import extended_schema, result_types
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import MicroBatch
 from slidewise.spark.state.pages import TRAIL
@@ -60,12 +61,14 @@ class Stream:
     def __init__(
         self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None, **options: Any
     ) -> None:
+        whole = extended_schema(definition, schema)
         kinds = {
-            name: answer_type_of(one, [schema.field(column).type for column in one.columns])
-            for name, one in definition.columns.items()
+            name: answer_type_of(one, [whole.field(column).type for column in one.columns])
+            for name, one in definition.aggregates.items()
         }
         self.definition = definition
-        self.terms = QueryTerms(definition, FINGERPRINT, kinds, forget_after, **options)
+        columns = result_types(definition, kinds, lambda name: schema.field(name).type)
+        self.terms = QueryTerms(definition, FINGERPRINT, kinds, forget_after, columns=columns, **options)
         self.store = Store()
         self.found: list[dict[str, Any]] = []
         self.dropped = self.ahead = 0

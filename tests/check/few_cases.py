@@ -17,11 +17,20 @@ ROWS = Case(
         text=features.words("tag").over("6s"),
         middle=sw.median("load").over("9s"),
         cells=sw.sum("load").over("7s", grain="3s"),
+        doubled=sw.sum(sw.col("load") * 2).where(sw.col("tag") != "x").over("9s"),
+        share=sw.col("load") / sw.sum("load").over("9s"),
     ),
     features.BIG,
 )
 BEATS = Case(
     "beats",
-    sw.Sliding(by="machine", on="ts", every="5s", peak=sw.max("temp").over("10s"), n=sw.count().over("3s")),
+    sw.Sliding(
+        by="machine",
+        on="ts",
+        every="5s",
+        peak=sw.max("temp").over("10s"),
+        n=sw.count().over("3s"),
+        rate=sw.sum(sw.col("load") * 2).over("3s") / sw.count().over("3s"),
+    ),
     features.BIG,
 )

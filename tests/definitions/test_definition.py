@@ -163,7 +163,9 @@ def test_mistakes_in_definitions(make: Any, message: str) -> None:
 
 def test_the_fingerprint_covers_what_state_depends_on() -> None:
     def mark(aggregate: Any = None, **more: Any) -> str:
-        return sw.Sliding(**{"by": "k", "on": "ts", "a": aggregate or sw.max("x").over("5s"), **more}).fingerprint()
+        return sw.Sliding(
+            **{"by": "k", "on": "ts", "a": sw.max("x").over("5s") if aggregate is None else aggregate, **more}
+        ).fingerprint()
 
     def own_operator(version: int, name: str = "own") -> Any:
         return sw.operator(name=name, identity=0, combine=lambda a, b: a + b, version=version)("x").over("5s")

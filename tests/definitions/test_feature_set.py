@@ -159,7 +159,7 @@ def test_what_is_refused(
         (lambda: sw.FeatureSet(card=sw.Sliding(n=sw.count().over(rows=3))), "'card' has no time column"),
         (
             lambda: sw.FeatureSet(card=sw.Sliding(by="card_n", on="ts", n=sw.count().over(3))),
-            "'card': the aggregate 'card_n' has the name of a key",
+            "'card': the column 'card_n' has the name of a key",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -395,6 +396,108 @@ CASES += [
         EVERY_TYPE,
     ),
 ]
+c = sw.col
+CASES += [
+    Case(
+        "expressions as arguments and conditions",
+        sliding(
+            spent=sw.sum(c("temp") * c("load")).over("8s"),
+            total=sw.sum(c("load") * 2 - 1).over("8s"),
+            large=sw.count().where((c("load") > 0) & c("tag").is_in(["x", "zz"])).over("8s"),
+            known=sw.count().where(~c("temp").is_null() | c("ok")).over(rows=4),
+            first=sw.first(c("tag").upper()).where(c("load") != 0).over(rows=3),
+            listed=sw.collect(c("load") // 2).over("4s", closed="both"),
+            most=sw.argmax(c("tag"), -c("load")).over("6s"),
+            cells=sw.sum(c("load") % 3).over("7s", grain="3s"),
+            so_far=sw.mean(sw.when(c("ok")).then(c("load")).otherwise(0.5)).over("all", at_least=2),
+            middle=sw.median(c("load") + 0.5).over("9s"),
+            drop=longest_drop(c("load") * c("load")).over("9s"),
+            words=words(sw.coalesce(c("tag"), "-")).over("4s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "expressions over aggregates",
+        sliding(
+            z=(c("load") - sw.mean("load").over("9s")) / sw.stddev("load").over("9s"),
+            share=sw.count().where("ok").over("9s") / sw.count().over("9s"),
+            jump=c("load") > 2 * sw.max("load").over("9s", closed="left"),
+            mean=sw.mean("load").over("9s"),
+            since=c("ts") - sw.last("ts").over("30s", closed="left"),
+            new=sw.coalesce(sw.count().where(c("tag") == "x").over("all", closed="left") == 0, True),
+            same=sw.first("tag").over(rows=3) == c("tag"),
+            late=c("ts").hour() + c("ts").weekday("Europe/Berlin") * 100 + c("ts").day("Asia/Kolkata") * 1_000,
+            room=sw.when(sw.max("temp").over("5s") > 70).then("hot").when(c("temp") < 0).then("cold").otherwise(None),
+            text=sw.count().over(rows=2).cast(str),
+            near=sw.sum("load").over("5s").between(c("load"), c("load") + 3),
+            hidden=sw.quantile(0.25)("load").over("9s") + sw.median("load").over("9s"),
+            twice=sw.mean("load").over("9s") * 2,
+        ),
+        BIG,
+    ),
+    Case(
+        "every function",
+        sliding(
+            n=sw.count().over("5s"),
+            power=(c("load") ** 2).sqrt() + c("load").abs().cast("float").exp() + (c("load") + 6).log(),
+            rounded=(c("load") / 3).round(1)
+            + (c("load") / 3).floor()
+            - (c("load") / 3).ceil()
+            + (c("load") / 7).round(),
+            sign=c("load").sign() - c("temp").sign().cast("int"),
+            text=sw.when(c("tag").starts_with("z")).then(c("tag").length()).otherwise(-c("tag").lower().length()),
+            has=c("tag").contains("z") | (c("tag") >= "y"),
+            numbers=sw.coalesce(c("load").cast("text").cast("int"), c("temp").cast("int") // 10**9),
+            float=c("tag").cast("float").is_null(),
+            nan=(c("temp") > 71) | (c("temp") == c("temp")),
+            middle=c("temp").between(c("load"), 71.25),
+            missing=sw.when(c("temp") == NAN).then(c("load")).otherwise(c("temp")),
+        ),
+        BIG,
+    ),
+    Case(
+        "expressions where times are numbers",
+        sw.Sliding(
+            on="seq",
+            rate=sw.sum(c("load") * c("load")).over(10) / (c("seq") - sw.first("seq").over(10)),
+            gap=c("seq") - sw.last("seq").over("all", closed="left"),
+        ),
+        BIG,
+    ),
+]
+
+
+def _payments(count: int, seed: int) -> pa.Table:
+    """Payments of three cards over some weeks, many of them close together."""
+    choose = random.Random(seed)
+    time, rows = datetime(2024, 3, 25, tzinfo=UTC), []  # a week in which clocks in Berlin change
+    for _ in range(count):
+        time += timedelta(seconds=choose.choice([0, 20, 200, 4_000, 90_000]))
+        rows.append(
+            {
+                "card": choose.choice([1, 2, 3]),
+                "ts": time,
+                "amount": choose.choice([None, 5.0, 40.0, 120.0, 900.0]),
+                "country": choose.choice([None, "DE", "US"]),
+                "device": choose.choice("abcde"),
+                "declined": choose.random() < 0.3,
+                "price": choose.choice([1.25, 3.0]),
+                "quantity": choose.randrange(4),
+            }
+        )
+    return pa.Table.from_pylist(rows)
+
+
+def _features_of_the_page() -> sw.Sliding:
+    """The definition in docs/expressions.md."""
+    page = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text()
+    names: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    features: sw.Sliding = names["features"]
+    return features
+
+
+CASES.append(Case("the features of docs/expressions.md", _features_of_the_page(), _payments(70, 5)))
 BY_TYPE = {case.name for case in CASES if case.table is EVERY_TYPE}
 BY_NAME = {case.name: case for case in CASES}
 assert len(BY_NAME) == len(CASES)
@@ -410,7 +513,7 @@ def expected(name: str) -> list[dict[str, Any]]:
     return direct(BY_NAME[name].definition, BY_NAME[name].table)
 
 
-@pytest.mark.rule(11, 12, 13, 14, 15, 17)
+@pytest.mark.rule(11, 12, 13, 14, 15, 17, 20)
 @pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize("lane", LANES)

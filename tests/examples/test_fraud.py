@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from sklearn.metrics import roc_auc_score
-from threadpoolctl import threadpool_limits
 
 FOLDER = Path(__file__).parents[2] / "examples" / "fraud"
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -23,6 +21,8 @@ LINES = 60  # what a user writes, all in all
 @pytest.fixture(scope="module")
 def example(spark: Any) -> Iterator[dict[str, Any]]:
     """The names of the example's script once it has run, on the tests' session, whose settings it changes."""
+    from threadpoolctl import threadpool_limits
+
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
     sys.path.insert(0, str(FOLDER))
     try:
@@ -48,6 +48,8 @@ def test_what_was_served_is_what_a_training_set_has(example: dict[str, Any]) -> 
 
 
 def test_the_model_finds_fraud_that_amounts_do_not_tell(example: dict[str, Any]) -> None:
+    from sklearn.metrics import roc_auc_score
+
     served = example["served"]
     assert served["fraud"].sum() > 100
     assert example["training"]["asked_at"].max() < example["cut"] <= served["asked_at"].min()

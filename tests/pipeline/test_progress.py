@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from slidewise.pipeline.commands import RunSettings, run_file
-from slidewise.pipeline.progress import Stages, tasks_of
+from slidewise.pipeline.progress import TerminalStages, tasks_of
 from slidewise.pipeline.run import STAGES, Summary
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -34,7 +34,7 @@ def test_tasks_of_all_stages_that_run() -> None:
 def test_a_bar_on_a_terminal_and_nothing_elsewhere() -> None:
     for terminal in (True, False):
         out = io.StringIO()
-        stages = Stages(Console(file=out, force_terminal=terminal, width=100))
+        stages = TerminalStages(Console(file=out, force_terminal=terminal, width=100))
         stages.spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=Tracker))
         with stages("read the files"):
             time.sleep(0.4 if terminal else 0)
@@ -43,7 +43,7 @@ def test_a_bar_on_a_terminal_and_nothing_elsewhere() -> None:
 
 def test_a_session_without_a_context_has_no_tasks_to_show() -> None:
     out = io.StringIO()
-    with pytest.raises(ZeroDivisionError), Stages(Console(file=out, force_terminal=True, width=100))("divide"):
+    with pytest.raises(ZeroDivisionError), TerminalStages(Console(file=out, force_terminal=True, width=100))("divide"):
         raise ZeroDivisionError
     assert "divide" in out.getvalue()
 
