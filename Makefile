@@ -26,9 +26,11 @@ check: $(STAMP)-dev ## Check style and types, and every lane with a few cases, S
 	@$(MAKE) --no-print-directory lint
 	@$(PY) -m pytest -q -n 2 --dist loadfile $(CHECK)
 
-# The classes of Spark's sessions are put into a file while types are checked, which keeps one core busy only.
+# The classes of Spark's sessions, and the tests' bytecode, are put into files while types are checked, which keeps one
+# core busy only. Bytecode is written whatever the environment says: hundreds of processes import this package.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)-dev ## Check style and types, run the tests and the examples in the docs
-	@$(PY) tests/archive.py >/dev/null 2>&1 & $(MAKE) --no-print-directory lint && wait
+	@{ $(PY) tests/archive.py; $(PY) -m pytest --collect-only -qq; } >/dev/null 2>&1 & $(MAKE) --no-print-directory lint && wait
 	@$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))') --dist loadfile
 
 test-browser: $(STAMP)-browser ## Test the page of traces in Chromium, installed if there is none; pictures in build/browser
@@ -59,6 +61,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/grain.py
 	@$(PY) benchmarks/beats.py
 	@$(PY) benchmarks/as_of.py
+	@$(PY) benchmarks/expressions.py
 	@$(PY) benchmarks/spark_batch.py
 	@$(PY) benchmarks/spark_stream.py
 
