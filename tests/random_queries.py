@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from as_of_lanes import LABEL
 from hypothesis import strategies as st
-from random_definitions import NAN, SCHEMA, definitions, row
+from random_definitions import NAN, OWN_VALUES, SCHEMA, definitions, row
 
 import slidewise as sw
+from slidewise.expressions.expression import Expression, replaced
 from slidewise.operators.aggregate import Aggregate
 
 QUARTERS = 4  # in one unit of time; types without fractions have the quarter rounded down
@@ -53,6 +54,7 @@ label = st.fixed_dictionaries(
         "k": st.sampled_from(["a", "b", None, "never seen"]),
         "j": st.sampled_from([0.0, -0.0, NAN, None, 7.5]),
         "t": asked_times,
+        **OWN_VALUES,
     }
 )
 # Lists of no least length are short as a rule, and a few events under several keys are seldom in one window.
@@ -80,9 +82,12 @@ def event_table(rows: list[dict[str, Any]], clock: Clock) -> pa.Table:
     return table.set_column(2, "t", ticks([row["t"] for row in rows], clock.events, clock.unit))
 
 
-def label_table(rows: list[dict[str, Any]], clock: Clock, keys: pa.DataType | None = None) -> pa.Table:
-    """Labels with a number each, and a column that has the name of one of the events', and other values."""
-    return pa.table(
+def label_table(
+    rows: list[dict[str, Any]], clock: Clock, definition: sw.Sliding, keys: pa.DataType | None = None
+) -> pa.Table:
+    """Labels with a number each, the columns that the definition's expressions read of them, and a column that has the
+    name of one of the events', and other values where no expression reads it."""
+    labels = pa.table(
         {
             LABEL: pa.array(range(len(rows)), pa.int64()),
             "t": ticks([row["t"] for row in rows], clock.labels, clock.unit),
@@ -91,21 +96,34 @@ def label_table(rows: list[dict[str, Any]], clock: Clock, keys: pa.DataType | No
             "k": pa.array([row["k"] for row in rows], pa.string()).cast(keys or pa.string()),
         }
     )
+    for name in own_values(definition):
+        values = pa.array([row[name] for row in rows], SCHEMA.field(name).type)
+        labels = labels.drop_columns([name] if name in labels.column_names else []).append_column(name, values)
+    return labels
+
+
+def own_values(definition: sw.Sliding) -> list[str]:
+    """The columns besides keys and time that the definition's expressions read of a row that asks."""
+    return [name for name in definition.own if name in OWN_VALUES]
 
 
 def on_clock(definition: sw.Sliding, clock: Clock) -> sw.Sliding:
     """The definition, whose windows are numbers of units, over times of this clock."""
     if clock.unit is None:
         return definition
-    columns = {name: _on_clock(one, clock.unit) for name, one in definition.columns.items()}
+    unit = clock.unit
+    columns = {name: replaced(one, lambda leaf: _on_clock(leaf, unit)) for name, one in definition.columns.items()}
     return sw.Sliding(by=definition.by, on=definition.on, ties=definition.ties, columns=columns)
 
 
-def _on_clock(aggregate: Aggregate, unit: int) -> Aggregate:
-    window = aggregate.window
+def _on_clock(leaf: Expression, unit: int) -> Expression:
+    """A column or an aggregate of an expression where times are moments: their hours are the numbers."""
+    if not isinstance(leaf, Aggregate):
+        return leaf.hour() if leaf.key() == sw.col("t").key() else leaf
+    window = leaf.window
     assert window is not None
     if window.last is None:
-        return aggregate
+        return leaf
     last, grain = (None if one is None else timedelta(seconds=float(one) * unit) for one in (window.last, window.grain))
-    bare = replace(aggregate, window=None)
+    bare = replace(leaf, window=None)
     return bare.over(last, closed=window.closed, at_least=window.at_least, grain=grain)

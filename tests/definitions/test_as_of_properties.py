@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import as_of_lanes
@@ -19,6 +20,8 @@ from random_definitions import row
 from shards import small_pages
 
 import slidewise as sw
+from slidewise.stages import all_aggregates
+from slidewise.windows import Window
 
 pytestmark = pytest.mark.rule(19)
 
@@ -54,7 +57,7 @@ def test_tables_give_the_judges_answers(
     """Times of labels and of events have types and units of their own, and so have keys."""
     definition = Q.on_clock(definition, clock)
     note(f"{definition!r} on {clock}")
-    asked, table = Q.label_table(labels, clock, keys), Q.event_table(events, clock)
+    asked, table = Q.label_table(labels, clock, definition, keys), Q.event_table(events, clock)
     found = answers(lane, definition, asked, table)
     assert_answers(definition, found, judge_table(definition, asked, table), asked.to_pylist())
 
@@ -70,7 +73,7 @@ def test_batches_and_shards_give_the_judges_answers(
     """Sorted batches cut at random places, and a shard that both come to in random order, with pages of some sizes."""
     definition = Q.on_clock(definition, clock)
     note(repr(definition))
-    asked, table = Q.label_table(labels, clock), Q.event_table(events, clock)
+    asked, table = Q.label_table(labels, clock, definition), Q.event_table(events, clock)
     found = answers(lane, definition, asked, table)
     assert_answers(definition, found, judge_table(definition, asked, table), asked.to_pylist())
 
@@ -96,7 +99,7 @@ def test_the_ends_of_windows_are_exact(lane: str, clock: Q.Clock) -> None:
     places = [0, 1, 3, 4, 4, 6, 8, 10, 12, 12, 13, 16, 20, 24]
     nothing: dict[str, Any] = dict.fromkeys(("j", "x", "s", "ok"))
     table = Q.event_table([nothing | {"k": "a", "t": t, "i": 2**n} for n, t in enumerate(places)], clock)
-    asked = Q.label_table([{"k": "a", "j": None, "t": t} for t in range(-8, 44)], clock)
+    asked = Q.label_table([{"k": "a", "j": None, "t": t} for t in range(-8, 44)], clock, definition)
     found = answers(lane, definition, asked, table)
     assert_answers(definition, found, judge_table(definition, asked, table), asked.to_pylist())
 
@@ -125,7 +128,7 @@ def test_events_after_a_label_never_count(
     choose = random.Random(seed)
     now = choose.choice(labels)["t"] // Q.QUARTERS * Q.QUARTERS
     labels = [label | {"t": min(label["t"], now)} for label in labels]
-    open_right = all(one.window is not None and one.window.open_right for one in definition.columns.values())
+    open_right = all(one.window.open_right for one in definition.aggregates.values() if one.window)
     first = now if open_right else now + Q.QUARTERS
     past = [event for event in events if event["t"] < first]
     future = [event for event in events if event["t"] >= first]
@@ -136,7 +139,7 @@ def test_events_after_a_label_never_count(
     choose.shuffle(later)
     for event in later:  # in among the others, wherever they stood
         past.insert(choose.randrange(len(past) + 1), event)
-    asked = Q.label_table(labels, clock)
+    asked = Q.label_table(labels, clock, definition)
     before, after = (answers(lane, definition, asked, Q.event_table(rows, clock)) for rows in (events, past))
     assert exact(before) == exact(after)
 
@@ -158,14 +161,15 @@ def test_labels_never_see_one_another(
     table = Q.event_table(events, clock)
     chosen = [place % len(labels) for place in places]
     every, some = (
-        exact(answers(lane, definition, Q.label_table(rows, clock), table))
+        exact(answers(lane, definition, Q.label_table(rows, clock, definition), table))
         for rows in (labels, [labels[i] for i in chosen])
     )
     assert some == [every[i] for i in chosen]
     by_query: dict[Any, set[str]] = defaultdict(set)
     for label, answer in zip(labels, every, strict=True):
         time = label["t"] // Q.QUARTERS if clock == PLAIN else label["t"]
-        by_query[lanes.key_of(definition, label), time].add(answer)
+        own = repr([label[name] for name in Q.own_values(definition)])
+        by_query[lanes.key_of(definition, label), time, own].add(answer)
     assert all(len(different) == 1 for different in by_query.values())
 
 
@@ -177,7 +181,7 @@ def test_the_order_of_events_does_not_matter(
 ) -> None:
     definition = Q.on_clock(definition, clock)
     note(repr(definition))
-    asked = Q.label_table(labels, clock)
+    asked = Q.label_table(labels, clock, definition)
     shuffled = random.Random(seed).sample(events, len(events))
     one, other = (answers(lane, definition, asked, Q.event_table(rows, clock)) for rows in (events, shuffled))
     expected = [{name: lanes.plain(value) for name, value in row.items()} for row in one]
@@ -190,8 +194,8 @@ def test_keys_may_be_forgotten_once_their_windows_are_empty(events: Rows, labels
     """A shard that forgets a key as soon as no window of time can hold its events gives the same answers."""
     definition = Q.on_clock(time_windows_of(definition), Q.STREAMED)
     note(repr(definition))
-    asked, table = Q.label_table(labels, Q.STREAMED), Q.event_table(events, Q.STREAMED)
-    reaches = [one.window.extent(1_000).reach for one in definition.columns.values() if one.window]
+    asked, table = Q.label_table(labels, Q.STREAMED, definition), Q.event_table(events, Q.STREAMED)
+    reaches = [one.window.extent(1_000).reach for one in definition.aggregates.values() if one.window]
 
     def forgetful(*tables: Any) -> Rows:
         with small_pages(150):
@@ -203,21 +207,28 @@ def test_keys_may_be_forgotten_once_their_windows_are_empty(events: Rows, labels
 
 def time_windows_of(definition: sw.Sliding) -> sw.Sliding:
     """The definition without windows of rows and of everything so far."""
-    timed = {name: one for name, one in definition.columns.items() if one.window and one.window.last is not None}
-    assume(timed)
-    return sw.Sliding(definition.by, definition.on, definition.ties, timed)
+    return with_windows(definition, lambda window: window.last is not None)
+
+
+def with_windows(definition: sw.Sliding, fits: Callable[[Window], bool]) -> sw.Sliding:
+    """The columns of a definition whose windows fit."""
+    fitting = {
+        name: column
+        for name, column in definition.columns.items()
+        if all(one.window and fits(one.window) for one in all_aggregates({name: column}))
+    }
+    assume(fitting)
+    return sw.Sliding(definition.by, definition.on, definition.ties, fitting)
 
 
 @given(events=Q.events, definition=Q.timed_definitions, clock=clocks)
 @settings(max_examples=60)
 def test_at_the_events_own_times_it_is_the_definition(events: Rows, definition: sw.Sliding, clock: Q.Clock) -> None:
     """Windows of time hold all peers, or none: so a row's answer is the same, whether it counts itself or only asks."""
-    timed = {name: one for name, one in definition.columns.items() if one.window and one.window.rows is None}
-    assume(timed)
-    definition = Q.on_clock(sw.Sliding(definition.by, definition.on, definition.ties, timed), clock)
+    definition = Q.on_clock(with_windows(definition, lambda window: window.rows is None), clock)
     note(repr(definition))
     table = Q.event_table(events, clock)
-    rows, queries = definition(table).to_pylist(), table.select([*definition.by, "t"])
+    rows, queries = definition(table).to_pylist(), table.select([*definition.by, "t", *Q.own_values(definition)])
     expected = [{name: lanes.plain(row[name]) for name in definition.columns} for row in rows]
     found = definition.as_of(queries, table).to_pylist()
     assert_answers(definition, found, expected, queries.to_pylist())

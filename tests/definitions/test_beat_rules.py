@@ -61,7 +61,7 @@ def test_a_definition_has_beats() -> None:
         ({"every": "1m", "offset": "later", "n": sw.count().over("1h")}, r"offset='later': cannot read the duration"),
         ({"every": 5, "offset": float("nan"), "n": sw.count().over(1)}, r"offset=nan is neither"),
         ({"offset": "1m", "n": sw.count().over("1h")}, r"offset='1m' moves the beats of every=, and there is none"),
-        ({"every": sw.count().over("1h")}, r"an aggregate of that name is given as columns=\{'every': "),
+        ({"every": sw.count().over("1h")}, r"a column of that name is given as columns=\{'every': "),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], message: str) -> None:

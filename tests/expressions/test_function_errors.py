@@ -166,7 +166,7 @@ def test_events_of_other_kinds(part: Expression, row: dict[str, Any], error: typ
         (lambda: call("hour", c("x"), 5), "a zone is a name such as 'Europe/Berlin', not 5"),
         (lambda: c("x").contains(5), "contains and starts_with look for a text, such as 'pay', not for 5"),
         (lambda: c("x").is_in([1, None]), "null equals nothing; leave it out of the list"),
-        (lambda: call("sqrt", 1, 2), "sqrt takes 1 arguments, and got 2"),
+        (lambda: call("sqrt", 1, 2), "sqrt takes 1 argument, and got 2"),
         (lambda: sw.lit(2**63), "the constant 9223372036854775808 does not fit into 64 bits"),
     ],
 )
@@ -177,4 +177,19 @@ def test_constants_that_make_no_sense(make: Any, message: str) -> None:
 
 def test_nulls_alone_have_no_type() -> None:
     with pytest.raises(ExpressionError, match="is null, whatever the row, so its type cannot be told; cast it"):
-        evaluate(sw.coalesce(None, c("n")), {"n": pa.nulls(2)})
+        evaluate(sw.coalesce(None, None), {"n": pa.nulls(2)})
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        *((expression, pa.null()) for expression in (-c("n"), sw.coalesce(None, c("n")), c("n") - c("n"))),
+        *((sw.when(c("n") > 1).then(c("n")).otherwise(None), pa.null()), (c("n") + 1.5, pa.float64())),
+        *((c("n") > 3, pa.bool_()), (c("n").hour(), pa.int64()), (c("n").cast("text"), pa.string())),
+    ],
+    ids=str,
+)
+def test_columns_of_nulls_alone_may_be_anything(expression: Any, kind: pa.DataType) -> None:
+    """A column that happens to be empty, in a batch of pandas' say, is no mistake: aggregates take it, too."""
+    array = evaluate_all({"x": expression}, lambda _leaf: pa.nulls(2), 2)["x"]
+    assert array.equals(pa.nulls(2, kind))

@@ -71,6 +71,9 @@ def test_binding_columns_makes_plain_data() -> None:
     assert sw.count().columns == ()
     assert sw.hyperloglog(p=12)("user") == sw.hyperloglog("user")
     assert sw.hyperloglog(p=13)("user") != sw.hyperloglog("user")
+    assert sw.max("temp") != aggregate
+    assert aggregate != sw.max("temp")
+    assert len({sw.max("temp"), sw.max("temp"), aggregate}) == 2
 
 
 @pytest.mark.parametrize(

@@ -163,15 +163,16 @@ def kind_of_type(kind: pa.DataType) -> ValueKind:
 def type_of(expression: Expression, of_leaf: TypeOfLeaf) -> pa.DataType:
     """The Arrow type of an expression's values over columns and aggregates of these types, or an error.
 
-    A column by itself keeps its type; whole numbers are int64 otherwise, floats float64, and text is a string.
+    A column by itself keeps its type; whole numbers are int64 otherwise, floats float64, and text is a string. What is
+    computed of columns without a type, which hold nulls alone, may have none either.
     """
     kind = kind_of(expression, lambda leaf: kind_of_type(of_leaf(leaf)))
     if not isinstance(expression, Call | Constant):
         return of_leaf(expression)
     if kind is TIME:
         return _time_type(expression, of_leaf)
-    if kind not in arrow_types():
-        raise ExpressionError(f"`{expression}` is {kind.value}, whatever the row, so its type cannot be told; cast it")
+    if kind is NULL and kind_of(expression, lambda _leaf: UNKNOWN) is NULL:
+        raise ExpressionError(f"`{expression}` is null, whatever the row, so its type cannot be told; cast it")
     return arrow_types()[kind]
 
 
@@ -179,7 +180,7 @@ def arrow_types() -> dict[ValueKind, pa.DataType]:
     """The Arrow type in which values of a kind are computed."""
     import pyarrow as pa
 
-    return {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), TEXT: pa.string()}
+    return {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), TEXT: pa.string(), NULL: pa.null()}
 
 
 def _time_type(expression: Expression, of_leaf: TypeOfLeaf) -> pa.DataType:

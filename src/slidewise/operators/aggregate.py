@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from slidewise.errors import ExpressionError, SlidewiseError, WindowError
 from slidewise.expressions.expression import Expression, RowColumn, leaves_of
@@ -85,6 +85,19 @@ class Aggregate(Expression):
         parts = (*self.columns, self.condition)
         keys = tuple([part.key() if isinstance(part, Expression) else part for part in parts])
         return "aggregate", self.operator, keys, self.window
+
+    def __eq__(self, other: object) -> Any:
+        """A condition; of aggregates without a window, which stand in no expression, whether they are alike."""
+        return self.key() == other.key() if self._is_no_operand(other) else Expression.__eq__(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.key() != other.key() if self._is_no_operand(other) else Expression.__ne__(self, other)
+
+    __hash__ = Expression.__hash__
+
+    def _is_no_operand(self, other: object) -> TypeGuard[Aggregate]:
+        """Whether the two are aggregates of which one has no window yet."""
+        return isinstance(other, Aggregate) and (self.window is None or other.window is None)
 
     @property
     def depth(self) -> int:  # type: ignore[override]

@@ -99,14 +99,13 @@ class Requests(KeyedRows):
         self.slot_codes, self.slot_times = codes[first], times[first]
 
     def array(self, name: str) -> Any:
-        """A column of the requests as an Arrow array; without times, that of the newest event seen."""
+        """A column of the requests as an Arrow array; without times, that of the newest event seen, if there is one."""
         if name != self.live.definition.on or self._on is not None:
             return super().array(name)
         import pyarrow as pa
 
-        reader = self.live.time_reader
-        times = [] if self.times is None else [reader.moment(time) for time in self.times.tolist()]
-        return pa.array(times) if times else pa.nulls(self.count, pa.timestamp("us"))
+        newest = self.live.seen
+        return pa.repeat(None if newest is None else self.live.time_reader.moment(newest), self.count)
 
     def _order_of_objects(self) -> Array:
         pairs = list(zip(self.codes.tolist(), self.times.tolist(), strict=True))
