@@ -116,7 +116,7 @@ class Definition:
     @property
     def own(self) -> tuple[str, ...]:
         """The columns that results read of the row itself, or of the label or request that asks, each once."""
-        return tuple(dict.fromkeys(name for result in self.stages.results.values() for name in columns_of(result)))
+        return self.stages.own
 
     @property
     def event_needs(self) -> tuple[str, ...]:

@@ -41,12 +41,14 @@ class Stages(NamedTuple):
 
     `arguments` are columns that aggregates read and no table has, by name; `aggregates` are all that are computed, over
     names of columns; `results` are the definition's columns that are more than an aggregate, with answers in the places
-    of aggregates. An aggregate that is no column by itself has its own text for a name.
+    of aggregates, and `own` the columns that they read of the row itself. An aggregate that is no column by itself has
+    its own text for a name.
     """
 
     arguments: Mapping[str, Expression]
     aggregates: Mapping[str, PlainAggregate]
     results: Mapping[str, Expression]
+    own: tuple[str, ...]
 
 
 def stages_of(columns: Mapping[str, Expression]) -> Stages:
@@ -86,7 +88,8 @@ def stages_of(columns: Mapping[str, Expression]) -> Stages:
             aggregates[name] = plain(expression)
         else:
             results[name] = replaced(expression, answer)
-    return Stages(arguments, aggregates, results)
+    own = dict.fromkeys(name for result in results.values() for name in columns_of(result))
+    return Stages(arguments, aggregates, results, tuple(own))
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -20,7 +20,7 @@ from slidewise.expressions.writing import as_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = 131_072  # rows
+BLOCK = 524_288  # rows: with fewer, threads wait for one another, and with more, for memory
 
 # The array of a column or an aggregate.
 ArrayOfLeaf = Callable[[Expression], "pa.Array | pa.ChunkedArray"]

@@ -53,15 +53,29 @@ def result_arrays(
     def leaf_array(leaf: Expression) -> pa.Array | pa.ChunkedArray:
         return answers[leaf.name] if isinstance(leaf, Answer) else own(_name_of(leaf))
 
-    computed: dict[str, pa.Array] = {}
+    try:
+        computed = evaluate_all(results, leaf_array, count, share_out)
+    except SlidewiseError as error:
+        raise _of_column(error, results, leaf_array, count, label) from error
+    return {name: computed[name] if name in computed else answers[name] for name in definition.columns}
+
+
+def _of_column(
+    problem: SlidewiseError,
+    results: Mapping[str, Expression],
+    leaf_array: Callable[[Expression], pa.Array | pa.ChunkedArray],
+    count: int,
+    label: RowLabel,
+) -> SlidewiseError:
+    """The error with the first column that has it, and the row; columns are computed one by one to find it."""
     for name, result in results.items():
         try:
-            computed |= evaluate_all({name: result}, leaf_array, count, share_out)
+            evaluate_all({name: result}, leaf_array, count)
         except RowOverflowError as error:
-            raise _labelled(error, label, f"column {name!r}: ") from error
+            return _labelled(error, label, f"column {name!r}: ")
         except SlidewiseError as error:
-            raise type(error)(f"column {name!r}: {error}") from error
-    return {name: computed[name] if name in computed else answers[name] for name in definition.columns}
+            return type(error)(f"column {name!r}: {error}")
+    return problem
 
 
 def _labelled(error: RowOverflowError, label: RowLabel, column: str = "") -> SlidewiseError:

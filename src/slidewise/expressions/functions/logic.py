@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from slidewise.expressions.functions.function import Function, MistypedValue, is_number
-from slidewise.expressions.functions.vectors import Into, choose, filled, truths_of, valid_of
+from slidewise.expressions.functions.vectors import Into, choose, truths_of, valid_of
 from slidewise.expressions.kinds import anything, branches, common, truths
 
 
@@ -67,17 +67,10 @@ def _coalesce(*values: Any) -> Any:
     return _promoted(chosen, values)
 
 
-def _coalesce_arrays(*sides: Any, into: Into = None) -> Any:
-    import pyarrow as pa
+def _coalesce_arrays(*sides: Any) -> Any:
+    import pyarrow.compute as pc
 
-    result = sides[-1]
-    for place in range(len(sides) - 2, -1, -1):
-        side = sides[place]
-        if isinstance(side, pa.Scalar):
-            result = side if side.is_valid else result
-        else:
-            result = filled(side, result, None if place else into) if side.null_count else side
-    return result
+    return pc.coalesce(*sides)
 
 
 def _case(*parts: Any) -> Any:
@@ -115,6 +108,6 @@ FUNCTIONS = (
     Function("or", truths, _or_arrays, _or_values, most=2, strict=False),
     Function("not", truths, _not_arrays, _not, 1, 1),
     Function("is null", anything, _is_null_arrays, lambda x: x is None, 1, 1, strict=False),
-    Function("coalesce", common, _coalesce_arrays, _coalesce, 1, None, strict=False, promotes=True, into=True),
+    Function("coalesce", common, _coalesce_arrays, _coalesce, 1, None, strict=False, promotes=True),
     Function("case", branches, _case_arrays, _case, 3, None, strict=False, promotes=True, into=True),
 )

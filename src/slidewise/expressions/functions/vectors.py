@@ -108,24 +108,6 @@ def _select(condition: Any, x: Any, y: Any, into: Into) -> Any:
     return np.bitwise_xor(chosen, y, out=chosen if into is None else into.view(np.int64))
 
 
-_RARE = 4  # up to one of so many is rare
-
-
-def filled(x: pa.Array, y: Side, into: Into = None) -> Any:
-    """The values of x, and where they are null those of y, which are of the same type."""
-    import numpy as np
-    import pyarrow as pa
-
-    plain = pa.types.is_int64(x.type) or pa.types.is_float64(x.type)
-    complete = y.is_valid if isinstance(y, pa.Scalar) else not y.null_count
-    if not plain or not complete or x.null_count * _RARE > len(x):
-        return choose(valid_of(x), x, y, into)
-    places = np.flatnonzero(~valid_of(x))
-    values, others = np.positive(values_of(x), out=into), values_of(y)
-    values[places] = others if isinstance(y, pa.Scalar) else others[places]
-    return array_of(values, x.type)
-
-
 def bounds_of(values: Any) -> Bounds:
     """The least and the greatest of some whole numbers, or of a single one."""
     if isinstance(values, int):
