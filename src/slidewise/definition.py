@@ -66,7 +66,7 @@ class Definition:
         set_once(self, "on", on)
         set_once(self, "ties", _names("ties", ties))
         set_once(self, "columns", _Columns(_checked_columns(columns, more)))
-        set_once(self, "stages", stages_of(self.columns))
+        set_once(self, "stages", stages_of(self.columns, (*self.by, *self.ties, on or "")))
         beat, shift = check_beat(every, offset)
         set_once(self, "every", beat)
         set_once(self, "offset", shift)
@@ -222,7 +222,11 @@ def _names(role: str, value: Names) -> tuple[str, ...]:
         return ()
     if not isinstance(value, Iterable):
         raise SlidewiseError(f"{role}= takes names of columns, not {value!r}")
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names: tuple[Any, ...] = (value,) if isinstance(value, str | Expression) else tuple(value)
+    for name in names:
+        if isinstance(name, Expression):
+            remedy = f"write {name.name!r}" if isinstance(name, RowColumn) else "make a column of it first"
+            raise SlidewiseError(f"{role}= takes names of columns, and `{name}` is an expression; {remedy}")
     for name in names:
         if not _is_name(name):
             raise SlidewiseError(f"{role}= takes names of columns, not {name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -138,16 +138,21 @@ class Explanation(tuple[Explained, ...]):
         for note, of in sorted(notes.items(), key=lambda pair: pair[0].what):
             parts += [f"{note.what} for {_listed(of)}", f"    {note.text}"]
         for name, result in self.results.items():
-            parts += [f"{name} = {result}", f"    computed from: {_sources(result)}"]
+            parts += [f"{name} = {result}", f"    computed from: {_sources(result, self)}"]
         return "\n".join(parts)
 
     __str__ = __repr__
 
 
-def _sources(result: Expression) -> str:
-    """What an expression over aggregates is computed from, each once."""
+def _sources(result: Expression, columns: Iterable[Explained]) -> str:
+    """What an expression over aggregates is computed from, each once; aggregates that are columns by their names."""
+    named = {column.aggregate.key(): column.name for column in columns if not column.hidden}
     leaves = {leaf.key(): leaf for leaf in leaves_of(result)}
-    return ", ".join([f"{leaf} of the row" if isinstance(leaf, RowColumn) else str(leaf) for leaf in leaves.values()])
+    sources = [
+        f"{leaf} of the row" if isinstance(leaf, RowColumn) else named.get(key, str(leaf))
+        for key, leaf in leaves.items()
+    ]
+    return ", ".join(sources)
 
 
 def _lines(column: Explained) -> list[str]:

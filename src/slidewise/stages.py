@@ -5,7 +5,7 @@ Plain data; nothing here runs. An aggregate that stands in several expressions i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,9 +51,9 @@ class Stages(NamedTuple):
     own: tuple[str, ...]
 
 
-def stages_of(columns: Mapping[str, Expression]) -> Stages:
-    """The stages of columns that are aggregates, or expressions over them."""
-    taken = {*columns, *(name for aggregate in all_aggregates(columns) for name in columns_read(aggregate))}
+def stages_of(columns: Mapping[str, Expression], others: Iterable[str] = ()) -> Stages:
+    """The stages of columns that are aggregates, or expressions over them; `others` are names that are taken, too."""
+    taken = {*columns, *others, *(name for column in columns.values() for name in all_columns_read(column))}
     arguments: dict[str, Expression] = {}
     named: dict[Hashable, str] = {}
 
@@ -106,6 +106,16 @@ def all_aggregates(columns: Mapping[str, Expression]) -> Iterator[Aggregate]:
         for leaf in leaves_of(expression):
             if isinstance(leaf, Aggregate):
                 yield leaf
+
+
+def reader_of(columns: Mapping[str, Expression], argument: Expression) -> str:
+    """The first of a definition's columns with an aggregate that reads this argument, or has it for a condition."""
+    for name, column in columns.items():
+        for aggregate in all_aggregates({name: column}):
+            parts = (*aggregate.columns, aggregate.condition)
+            if any(isinstance(part, Expression) and part.key() == argument.key() for part in parts):
+                return name
+    raise KeyError(argument.key())
 
 
 def argument_columns(aggregate: Aggregate) -> list[str]:

@@ -17,6 +17,7 @@ import slidewise as sw
 from slidewise.errors import ExpressionError
 from slidewise.expressions import over_arrays
 from slidewise.expressions.expression import Call, Expression, call, leaves_of, parts_of
+from slidewise.expressions.functions import times
 from slidewise.expressions.functions.function import ValueOverflow
 from slidewise.expressions.functions.times import nanoseconds
 from slidewise.expressions.kinds import FLOAT, INT, NULL, UNKNOWN, ValueKind
@@ -194,3 +195,15 @@ def test_several_choices_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         of = row_function(part, lambda leaf: lambda event, _: event[leaf.name])
         answers = evaluate_all({"a": part, "b": part}, lambda leaf: arrays[leaf.name], 50)
         assert answers["a"].to_pylist() == answers["b"].to_pylist() == [of(row, ()) for row in rows], str(part)
+
+
+def test_a_null_time_does_not_make_zones_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of a null lies anything, of pandas' the year 1677: no hours between are looked up."""
+    looked_up: list[int] = []
+    whole = times._offset
+    monkeypatch.setattr(times, "_offset", lambda zone, second: looked_up.append(second) or whole(zone, second))
+    moments = pa.array([2**62, -(2**63), 2**62 + 10**9], pa.int64())
+    array = pa.Array.from_buffers(pa.timestamp("ns"), 3, [pa.py_buffer(bytes([0b101])), moments.buffers()[1]])
+    hours = evaluate_all({"x": sw.col("x").hour("Asia/Tokyo")}, lambda _leaf: array, 3)["x"]
+    assert hours.to_pylist()[1] is None
+    assert len(looked_up) <= 2 * times._SPAN

@@ -105,10 +105,10 @@ class Expression:
         return _call(">=", self, other)
 
     def __eq__(self, other: object) -> Call:  # type: ignore[override]
-        return _call("==", self, other)
+        return _call("==", self, _not_none(other))
 
     def __ne__(self, other: object) -> Call:  # type: ignore[override]
-        return _call("!=", self, other)
+        return _call("!=", self, _not_none(other))
 
     def __hash__(self) -> int:
         return hash(self.key())
@@ -139,6 +139,20 @@ class Expression:
 
     def __contains__(self, _item: object) -> bool:
         raise ExpressionError(f"`{self}` holds nothing; write .is_in([...]), or .contains('...') for text")
+
+    def __round__(self, digits: int = 0) -> Call:
+        return _call("round", self, digits)
+
+    def __float__(self) -> float:
+        raise ExpressionError(f"`{self}` is a number for each row, and not one; use its methods: .sqrt(), .log()")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse methods that others have, and say what to write."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from slidewise.expressions.missing_methods import missing_method
+
+        raise missing_method(name, self)
 
     def abs(self) -> Call:
         """The number without its sign."""
@@ -397,6 +411,12 @@ def call(function: str, *arguments: Operand) -> Call:
 
 
 _call = call
+
+
+def _not_none(other: Operand) -> Operand:
+    if other is None:
+        raise ExpressionError("nothing equals null, and nothing differs from it; write .is_null(), or ~(...).is_null()")
+    return other
 
 
 def _of_time(function: str, time: Expression, zone: str | None) -> Call:

@@ -6,6 +6,7 @@ The same bits as over whole columns. All parts are evaluated, those that are not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,9 +14,9 @@ from slidewise.errors import ExpressionError, NumberOverflowError
 from slidewise.expressions.expression import Call, Constant, Expression, leaves_of
 from slidewise.expressions.functions.catalogue import BY_NAME
 from slidewise.expressions.functions.function import Function, MistypedValue, ValueOverflow
-from slidewise.expressions.kinds import FLOAT, UNKNOWN, ValueKind
+from slidewise.expressions.kinds import FLOAT, UNKNOWN, KindError, ValueKind
 from slidewise.expressions.over_arrays import overflow_message
-from slidewise.expressions.type_inference import KindOfLeaf, kind_of
+from slidewise.expressions.type_inference import ArgumentError, KindOfLeaf, kind_of, kind_of_call, kind_of_value
 from slidewise.expressions.writing import as_text
 
 Row = Mapping[str, Any]
@@ -40,7 +41,8 @@ def row_function(expression: Expression, read: ReadLeaf, kinds: KindOfLeaf = _un
         value = _value_of(expression)
         return lambda _row, _answers: value
     if not isinstance(expression, Call):
-        return _as_float(read(expression)) if kinds(expression) is FLOAT else read(expression)
+        column = not expression.is_aggregate and kinds(expression) is FLOAT
+        return _as_float(read(expression)) if column else read(expression)
     function = BY_NAME[expression.function]
     parts = [row_function(argument, read, kinds) for argument in expression.arguments]
     constants = [_value_of(part) if isinstance(part, Constant) else None for part in expression.arguments]
@@ -57,8 +59,16 @@ def _value_of(constant: Constant) -> Any:
 
 
 def _strict(function: Function, parts: list[OfRow], constants: list[Any]) -> OfRow:
-    """A function that gives null where an argument is null."""
+    """A function that gives null where an argument is null, if the others are of kinds that it takes."""
     compute = function.over_values
+    checked: set[tuple[type, ...]] = set()
+
+    def null(*values: Any) -> None:
+        types = tuple(map(type, values))
+        if types not in checked:
+            _check_kinds(function, values)
+            checked.add(types)
+
     if len(parts) == 1:
         (of,) = parts
 
@@ -72,7 +82,7 @@ def _strict(function: Function, parts: list[OfRow], constants: list[Any]) -> OfR
 
         def with_constant(row: Row, answers: Answers) -> Any:
             x = left(row, answers)
-            return None if x is None else compute(x, constant)
+            return null(x, constant) if x is None else compute(x, constant)
 
         return with_constant
     if len(parts) == 2:
@@ -81,15 +91,23 @@ def _strict(function: Function, parts: list[OfRow], constants: list[Any]) -> OfR
         def binary(row: Row, answers: Answers) -> Any:
             x = left(row, answers)
             y = right(row, answers)
-            return None if x is None or y is None else compute(x, y)
+            return null(x, y) if x is None or y is None else compute(x, y)
 
         return binary
 
     def several(row: Row, answers: Answers) -> Any:
         values = [part(row, answers) for part in parts]
-        return None if None in values else compute(*values)
+        return null(*values) if None in values else compute(*values)
 
     return several
+
+
+def _check_kinds(function: Function, values: Sequence[Any]) -> None:
+    """Check that values beside a null are of kinds that the function takes, as columns of them would be."""
+    try:
+        function.rule([kind_of_value(value) for value in values])
+    except KindError:
+        raise MistypedValue from None
 
 
 def _lenient(function: Function, parts: list[OfRow]) -> OfRow:
@@ -125,13 +143,20 @@ def explained(
             break
         part = inner
     if isinstance(error, ValueOverflow):
-        values = {as_text(leaf): read(leaf)(row, answers) for leaf in leaves_of(part)}
+        values = {}
+        for leaf in leaves_of(part):
+            with suppress(ValueOverflow):  # of an event's own value
+                values[as_text(leaf)] = read(leaf)(row, answers)
         return NumberOverflowError(overflow_message(part, values))
     of = part.arguments if isinstance(part, Call) else (part,)
     values = {as_text(argument): row_function(argument, read)(row, answers) for argument in of}
     shown = ", ".join(f"`{name}` is {value!r}" for name, value in values.items())
-    name = BY_NAME[part.function].name if isinstance(part, Call) else ""
-    return ExpressionError(f"in `{part}`: {name} cannot take these values: {shown}")
+    if isinstance(part, Call):
+        try:
+            kind_of_call(part, [kind_of_value(value) for value in values.values()])
+        except ArgumentError as refused:
+            return ExpressionError(f"{refused.shown}; {shown}")
+    return ExpressionError(f"`{part}` cannot take these values: {shown}")
 
 
 def _fails(part: Expression, read: ReadLeaf, row: Row, answers: Answers) -> bool:

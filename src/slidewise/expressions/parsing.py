@@ -138,6 +138,8 @@ class _ExpressionParser(TokenReader):
             rules.append(self._expression(least))
             parsed = None
         if self.token().kind is not END:
+            if self.token().value == "where" and self.token().kind is WORD:
+                self.fail("where stands before over: count() where ok over 1 hour")
             self.expected("an operator, such as + or and, or the end of the text", BEHIND)
         assert parsed is not None
         return parsed.expression
@@ -249,6 +251,8 @@ class _ExpressionParser(TokenReader):
         while not self.take(")"):
             if arguments:
                 self.expect(",", "an operator, `,` or `)`")
+            if not arguments and self.is_next("*"):
+                self.fail("`*` stands between two values; rows are counted by count()")
             arguments.append((yield 0))
         return arguments
 

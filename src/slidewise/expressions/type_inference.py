@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from slidewise.errors import ExpressionError
-from slidewise.expressions.expression import Call, Constant, Expression
+from slidewise.expressions.expression import Call, Constant, Expression, RowColumn, parts_of
 from slidewise.expressions.functions.catalogue import BY_NAME
 from slidewise.expressions.functions.function import Function
 from slidewise.expressions.kinds import (
@@ -78,7 +79,9 @@ _SHOWN = {"neg": "-", "case": "case when ... then ... end"}
 
 
 def _described(kind: ValueKind) -> str:
-    return f"{kind.value}, which no expression can take: cast it first" if kind is OTHER else kind.value
+    if kind is OTHER:
+        return "of a type that no expression takes, such as a decimal, a duration or a list; cast it in the table first"
+    return kind.value
 
 
 def _check_call(function: Function, call: Call) -> None:
@@ -110,35 +113,81 @@ def _check_call(function: Function, call: Call) -> None:
 
 def kind_of_constant(constant: Constant) -> ValueKind:
     """The kind of a constant."""
-    value = constant.value
+    return kind_of_value(constant.value)
+
+
+def kind_of_value(value: object) -> ValueKind:
+    """The kind of a single value."""
     if value is None:
         return NULL
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, date):
         return TIME
-    return INT if isinstance(value, int) else FLOAT if isinstance(value, float) else TEXT
+    kinds = {int: INT, float: FLOAT, str: TEXT}
+    return next((kind for base, kind in kinds.items() if isinstance(value, base)), OTHER)
 
 
 def constrained(expression: Expression) -> dict[str, ValueKind]:
     """The columns that can only be of one kind, by what is done with them: those beside a text are text, say."""
-    from slidewise.expressions.expression import RowColumn, leaves_of
-
-    columns = dict.fromkeys(leaf.name for leaf in leaves_of(expression) if isinstance(leaf, RowColumn))
+    nodes = _Nodes(expression)
     found = {}
-    for name in columns:
-        fitting = [kind for kind in (BOOL, INT, TEXT, TIME) if _fits(expression, name, kind)]
+    for name, places in nodes.columns.items():
+        fitting = [kind for kind in (BOOL, INT, TEXT, TIME) if nodes.fits(places, kind)]
         if len(fitting) == 1:
             found[name] = fitting[0]
     return found
 
 
-def _fits(expression: Expression, column: str, kind: ValueKind) -> bool:
-    try:
-        kind_of(expression, lambda leaf: kind if getattr(leaf, "name", None) == column else UNKNOWN)
-    except ExpressionError:
-        return False
-    return True
+class _Nodes:
+    """The nodes of an expression, each behind its arguments, with their kinds where columns are of unknown ones.
+
+    What another kind of one column changes is found along the way to the root, so that expressions of many columns cost
+    no more for each of them.
+    """
+
+    def __init__(self, expression: Expression) -> None:
+        self._nodes: list[tuple[Expression, list[int]]] = []
+        self._parents: list[int | None] = []
+        self._kinds: list[ValueKind] = []
+        self.columns: dict[str, list[int]] = {}
+        self._add(expression)
+
+    def _add(self, expression: Expression) -> int:
+        parts = [self._add(part) for part in parts_of(expression)]
+        place = len(self._nodes)
+        self._nodes.append((expression, parts))
+        self._parents.append(None)
+        for part in parts:
+            self._parents[part] = place
+        self._kinds.append(self._kind(place, {}))
+        if isinstance(expression, RowColumn):
+            self.columns.setdefault(expression.name, []).append(place)
+        return place
+
+    def _kind(self, place: int, changed: Mapping[int, ValueKind]) -> ValueKind:
+        expression, parts = self._nodes[place]
+        if not isinstance(expression, Call):
+            return kind_of_constant(expression) if isinstance(expression, Constant) else UNKNOWN
+        return BY_NAME[expression.function].rule([changed.get(part, self._kinds[part]) for part in parts])
+
+    def fits(self, places: Sequence[int], kind: ValueKind) -> bool:
+        """Whether the column at these places may be of a kind."""
+        changed = dict.fromkeys(places, kind)
+        waiting = [parent for place in places if (parent := self._parents[place]) is not None]
+        heapify(waiting)
+        while waiting:
+            place = heappop(waiting)  # whose arguments are all settled, since they have lower places
+            if place in changed:
+                continue
+            try:
+                changed[place] = self._kind(place, changed)
+            except KindError:
+                return False
+            parent = self._parents[place]
+            if changed[place] is not self._kinds[place] and parent is not None:
+                heappush(waiting, parent)
+        return True
 
 
 def kind_of_type(kind: pa.DataType) -> ValueKind:

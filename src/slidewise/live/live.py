@@ -375,7 +375,7 @@ class Live:
         `key` maps the definition's key columns to their values, {} or None where it has none, and the columns that
         expressions read of the row itself, which is the request; others are left alone. The answer is that of a row of
         the key at this time which itself does not count: rows that have left by then are out. Without `at` it is as of
-        the newest event seen, of all keys; events that wait have not been seen.
+        the request's own time, or else of the newest event seen, of all keys; events that wait have not been seen.
 
         `at` must not lie before the key's newest event, since what has left the windows is gone; where
         `late="revise"`, it may lie as far back as is retained. Combine calls: O(log n) for each aggregate; see

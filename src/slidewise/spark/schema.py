@@ -22,7 +22,7 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
     """Check that columns which are read are there and those which are `added` are not, and that their types fit."""
     check_names(definition, schema.names, "DataFrame", added=added)
     for name in schema.names:
-        if name in RESERVED or name.startswith(label_name(0)[:-1]):
+        if name in RESERVED or name.startswith(label_name(0)[:-1]) or name in definition.stages.arguments:
             raise InputError(f"the DataFrame has a column {name!r}, a name that Slidewise uses itself; rename it")
     for name in definition.by:
         kind = schema[name].dataType.simpleString()

@@ -17,7 +17,7 @@ from slidewise.expressions.over_arrays import RowOverflowError, evaluate_all
 from slidewise.expressions.type_inference import kind_of, kind_of_type, type_of
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.operators.aggregate import Aggregate
-from slidewise.stages import Answer, columns_read
+from slidewise.stages import Answer, columns_read, reader_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,13 +33,18 @@ def argument_arrays(
     """The computed columns that aggregates read, or those of these names; `label` names a row in an error."""
     arguments = definition.stages.arguments
     wanted = {name: arguments[name] for name in (arguments if names is None else names)}
+
+    def leaf_array(leaf: Expression) -> pa.Array | pa.ChunkedArray:
+        return column(_name_of(leaf))
+
     try:
-        computed = evaluate_all(wanted, lambda leaf: column(_name_of(leaf)), count, share_out)
-        for name, array in computed.items():
-            _check_condition(definition, name, array.type)
-        return computed
-    except RowOverflowError as error:
-        raise _labelled(error, label) from error
+        computed = evaluate_all(wanted, leaf_array, count, share_out)
+    except SlidewiseError as error:
+        readers = {name: reader_of(definition.columns, argument) for name, argument in wanted.items()}
+        raise _of_column(error, wanted, readers, leaf_array, count, label) from error
+    for name, array in computed.items():
+        _check_condition(definition, name, array.type)
+    return computed
 
 
 def result_arrays(
@@ -56,31 +61,31 @@ def result_arrays(
     try:
         computed = evaluate_all(results, leaf_array, count, share_out)
     except SlidewiseError as error:
-        raise _of_column(error, results, leaf_array, count, label) from error
+        names = {name: name for name in results}
+        raise _of_column(error, results, names, leaf_array, count, label) from error
     return {name: computed[name] if name in computed else answers[name] for name in definition.columns}
 
 
 def _of_column(
     problem: SlidewiseError,
-    results: Mapping[str, Expression],
+    expressions: Mapping[str, Expression],
+    readers: Mapping[str, str],
     leaf_array: Callable[[Expression], pa.Array | pa.ChunkedArray],
     count: int,
     label: RowLabel,
 ) -> SlidewiseError:
-    """The error with the first column that has it, and the row; columns are computed one by one to find it."""
-    for name, result in results.items():
+    """The error with the first column that has it, and the row; expressions are computed one by one to find it.
+
+    `readers` are the definition's columns that they are computed for.
+    """
+    for name, expression in expressions.items():
         try:
-            evaluate_all({name: result}, leaf_array, count)
+            evaluate_all({name: expression}, leaf_array, count)
         except RowOverflowError as error:
-            return _labelled(error, label, f"column {name!r}: ")
+            return NumberOverflowError(f"column {readers[name]!r}: {error}; at {label(error.row)}")
         except SlidewiseError as error:
-            return type(error)(f"column {name!r}: {error}")
+            return type(error)(f"column {readers[name]!r}: {error}")
     return problem
-
-
-def _labelled(error: RowOverflowError, label: RowLabel, column: str = "") -> SlidewiseError:
-    """The error with the row that it is about."""
-    return NumberOverflowError(f"{column}{error}; at {label(error.row)}")
 
 
 def _name_of(leaf: Expression) -> str:
@@ -129,7 +134,10 @@ def argument_types(definition: Definition, column: Callable[[str], pa.DataType])
     """The Arrow types of computed columns, of those of the rows' own; an error where an expression makes no sense."""
     types = {}
     for name, expression in definition.stages.arguments.items():
-        types[name] = type_of(expression, lambda leaf: column(_name_of(leaf)))
+        try:
+            types[name] = type_of(expression, lambda leaf: column(_name_of(leaf)))
+        except ExpressionError as error:
+            raise ExpressionError(f"column {reader_of(definition.columns, expression)!r}: {error}") from error
         _check_condition(definition, name, types[name])
     return types
 
@@ -138,7 +146,10 @@ def _check_condition(definition: Definition, name: str, kind: pa.DataType) -> No
     """Refuse a computed column that is no condition where one is wanted."""
     if str(kind) != "bool" and any(aggregate.condition == name for aggregate in definition.aggregates.values()):
         expression = definition.stages.arguments[name]
-        raise ExpressionError(f"where takes a condition, and `{expression}` is {kind_of_type(kind).value}")
+        raise ExpressionError(
+            f"column {reader_of(definition.columns, expression)!r}: where takes a condition, and `{expression}` is "
+            f"{kind_of_type(kind).value}"
+        )
 
 
 def result_types(

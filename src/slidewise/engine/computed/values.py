@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition
 from slidewise.engine.event_values import PLAIN, plain_value
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.expressions.expression import Expression, RowColumn
-from slidewise.expressions.functions.function import MistypedValue, ValueOverflow
-from slidewise.expressions.kinds import FLOAT, INT, NUMBER, ValueKind
+from slidewise.expressions.functions.function import HIGH, LOW, MistypedValue, ValueOverflow
+from slidewise.expressions.kinds import BOOL, FLOAT, INT, NUMBER, TIME, UNKNOWN, ValueKind
 from slidewise.expressions.over_rows import Answers, OfRow, Row, explained, row_function
-from slidewise.expressions.type_inference import constrained
-from slidewise.stages import Answer
+from slidewise.expressions.type_inference import constrained, kind_of
+from slidewise.operators.aggregate import PlainAggregate
+from slidewise.operators.traits import AnswerKind
+from slidewise.stages import Answer, reader_of
+from slidewise.windows import Duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ANSWERS = {AnswerKind.FLOAT: FLOAT, AnswerKind.INT: INT, AnswerKind.BOOL: BOOL}
 
 
 class ComputedValues:
@@ -37,7 +45,32 @@ class ComputedValues:
         self._plain = not functions and self._names == list(definition.columns)
 
     def _function(self, expression: Expression) -> OfRow:
-        return row_function(expression, self._reader(expression))
+        return row_function(expression, self._reader(expression), self._kind)
+
+    def _kind(self, leaf: Expression) -> ValueKind:
+        """The kind of a column or an aggregate, as far as it is known before any event."""
+        if isinstance(leaf, Answer):
+            return self._answer_kind(self._definition.aggregates[leaf.name])
+        return TIME if isinstance(leaf, RowColumn) and self._is_moment(leaf.name) else UNKNOWN
+
+    def _is_moment(self, column: str) -> bool:
+        """Whether a column is the definition's time, and windows are durations."""
+        windows = [aggregate.window for aggregate in self._definition.aggregates.values()]
+        return column == self._definition.on and any(
+            window is not None and isinstance(window.last, Duration) for window in windows
+        )
+
+    def _answer_kind(self, aggregate: PlainAggregate) -> ValueKind:
+        """The kind of an aggregate's answers: always the same, or that of what it reads."""
+        answer = aggregate.operator.traits.answer
+        if answer in _ANSWERS:
+            return _ANSWERS[answer]
+        if answer not in (AnswerKind.INPUT, AnswerKind.NUMBER) or aggregate.operator.traits.fields:
+            return UNKNOWN
+        read = aggregate.columns[0]
+        argument = self._definition.stages.arguments.get(read)
+        kind = self._kind(RowColumn(read)) if argument is None else kind_of(argument, self._kind)
+        return kind if answer is AnswerKind.INPUT or kind in (INT, FLOAT) else UNKNOWN
 
     def _reader(self, expression: Expression) -> Callable[[Expression], OfRow]:
         """How leaves of an expression are read from an event and the answers to it."""
@@ -62,7 +95,8 @@ class ComputedValues:
             for name, function in self._arguments:
                 values[name] = function(row, ())
         except (MistypedValue, ValueOverflow, KeyError) as error:
-            self._refuse(self._definition.stages.arguments[name], row, (), error, "")
+            argument = self._definition.stages.arguments[name]
+            self._refuse(argument, row, (), error, reader_of(self._definition.columns, argument))
         return values
 
     def columns(self, answers: Answers, row: Row) -> dict[str, Any]:
@@ -79,17 +113,21 @@ class ComputedValues:
         return columns
 
     def _refuse(self, expression: Expression, row: Row, answers: Answers, error: Exception, name: str) -> NoReturn:
-        column = f"column {name!r}: " if name else ""
         if isinstance(error, KeyError):
-            reader = f"{name!r}" if name else f"`{expression}`"
             raise InputError(
-                f"the event has no {error.args[0]!r}, which {reader} reads; give None where there is no value. It has "
+                f"the event has no {error.args[0]!r}, which {name!r} reads; give None where there is no value. It has "
                 f"{', '.join(map(str, row))}"
             ) from None
         problem: SlidewiseError = explained(expression, self._reader(expression), row, answers, error)
         definition = self._definition
         at = ", ".join(f"{key}={row[key]}" for key in (*definition.by, definition.on) if key is not None and key in row)
-        raise type(problem)(f"{column}{problem}{f'; at {at}' if at else ''}") from None
+        raise type(problem)(f"column {name!r}: {problem}{f'; at {at}' if at else ''}") from None
+
+
+def in_one_type(values: Sequence[Any], kind: pa.DataType | None) -> list[Any]:
+    """What an expression gave for events, with whole numbers as floats where a column of this type has floats."""
+    floats = str(kind) == "double" if kind is not None else any(type(value) is float for value in values)
+    return [float(value) if floats and type(value) is int else value for value in values]
 
 
 def _column_reader(name: str, others: Set[str], kind: ValueKind | None) -> OfRow:
@@ -100,6 +138,8 @@ def _column_reader(name: str, others: Set[str], kind: ValueKind | None) -> OfRow
         value = row[name]
         if type(value) not in PLAIN:
             value = plain_value(value)
+        if type(value) is int and not LOW <= value <= HIGH:
+            raise ValueOverflow
         if type(value) is float and value != value and (never or name in others):
             return None
         return value

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from slidewise.errors import ExpressionError
 from slidewise.expressions.functions.function import HIGH, Function, MistypedValue, ValueOverflow
-from slidewise.expressions.functions.vectors import Into, Side, array_of, bounds_of, fits, values_of
+from slidewise.expressions.functions.vectors import Into, Side, array_of, bounds_of, fits, valid_of, values_of
 from slidewise.expressions.kinds import times
 
 if TYPE_CHECKING:
@@ -186,10 +186,21 @@ def _of_arrays(part: PartOfTime) -> Callable[..., Any]:
             return array_of(part(values, _SECOND // unit), pa.int64(), time)
         seconds = values * (unit // _SECOND) if unit >= _SECOND else values // (_SECOND // unit)
         if zone is not None:
+            seconds = _without_nulls(time, seconds)
             seconds = seconds + _offsets(zone.as_py(), seconds)
         return array_of(part(seconds, 1), pa.int64(), time)
 
     return over_arrays
+
+
+def _without_nulls(time: Any, seconds: Any) -> Any:
+    """The seconds of times, with one of them in the places of nulls, where anything may lie."""
+    import numpy as np
+
+    if not time.null_count:
+        return seconds
+    valid = valid_of(time)
+    return np.where(valid, seconds, seconds[valid.argmax()] if valid.any() else 0)
 
 
 def _offsets(zone: str, seconds: Any) -> Any:
@@ -198,7 +209,7 @@ def _offsets(zone: str, seconds: Any) -> Any:
 
     hours = seconds // _HOUR
     low, high = (bound // _SPAN for bound in bounds_of(hours))
-    if high - low > len(hours):
+    if (high - low) * _SPAN > len(hours):
         distinct, places = np.unique(hours, return_inverse=True)
         table = np.array([_offsets_of_hour(zone, hour) for hour in distinct.tolist()], np.int64)
     else:

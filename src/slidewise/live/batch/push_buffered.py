@@ -14,6 +14,7 @@ from slidewise.columns.frames import frame_of
 from slidewise.columns.operator_types import answer_type
 from slidewise.engine.answers import as_arrays
 from slidewise.engine.computed.columns import result_types
+from slidewise.engine.computed.values import in_one_type
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import sort_rows
 from slidewise.engine.window_spec import with_members
@@ -209,7 +210,7 @@ def as_table(live: Live, incoming: IncomingBatch, rows: list[dict[str, Any]]) ->
         values = [row.get(name) for row in rows]
         kind = schema.field(name).type if name in schema.names else None
         try:
-            columns[name] = _fitting(values, kind)
+            columns[name] = fitting(values, kind)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(
                 f"events that waited and those of this batch have different kinds of {name!r}, which no column can "
@@ -227,8 +228,9 @@ def as_table(live: Live, incoming: IncomingBatch, rows: list[dict[str, Any]]) ->
         answers |= {member.name: array for member, array in zip(shown.members, arrays, strict=True)}
     kinds = kinds_of_results(live, incoming)
     for name in live.definition.columns:
-        array = answers[name] if name in answers else _fitting([row[name] for row in rows], kinds[name])
-        table = table.append_column(name, array)
+        if name not in answers:
+            answers[name] = fitting(in_one_type([row[name] for row in rows], kinds[name]), kinds[name])
+        table = table.append_column(name, answers[name])
     return table
 
 
@@ -247,7 +249,7 @@ def kinds_of_results(live: Live, incoming: IncomingBatch) -> dict[str, Any]:
     return result_types(definition, answers, lambda name: incoming.array(name).type)
 
 
-def _fitting(values: list[Any], kind: Any) -> Any:
+def fitting(values: list[Any], kind: Any) -> Any:
     """Values as an Arrow array: of this type where it holds them all, else of their own. Among text, NaN is null."""
     import pyarrow as pa
 

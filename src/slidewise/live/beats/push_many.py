@@ -13,13 +13,14 @@ from slidewise.definition import Definition, check_names
 from slidewise.engine.answers import as_arrays
 from slidewise.engine.beats.slices import DueBeats, as_times, sliced
 from slidewise.engine.computed.columns import like_column, result_arrays
+from slidewise.engine.computed.values import in_one_type
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import by_key_and_time
 from slidewise.errors import InputError, TimeOrderError
 from slidewise.kernels.bounds.beats import beat_bounds, slice_numbers, times_of
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
-from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, kinds_of_results, python_rows
+from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, fitting, kinds_of_results, python_rows
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.beats.key_state import BeatKeyState
 from slidewise.live.beats.slice_arrays import freeze, held_slices
@@ -131,7 +132,8 @@ def _as_table(live: BeatLive, incoming: IncomingBatch, rows: list[dict[str, Any]
             columns[asked.name] = like_column(definition, asked.name), array
     kinds = kinds_of_results(live, incoming)
     for name in definition.stages.results:
-        columns[name] = like_column(definition, name), arrow_array([row[name] for row in rows], kinds[name])
+        values = in_one_type([row[name] for row in rows], kinds[name])
+        columns[name] = like_column(definition, name), fitting(values, kinds[name])
     names = (*definition.by, str(definition.on), *definition.columns)
     return incoming.frame.gather((), np.zeros(len(rows), np.int64), {name: columns[name] for name in names})
 

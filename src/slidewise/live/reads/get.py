@@ -22,6 +22,7 @@ READ = "this was a read, and nothing has changed"
 
 def get(live: Live, key: EventRow | None, at: Any) -> dict[str, Any]:
     """See `Live.get`."""
+    at = _time_of(live, key, at)
     time = live.seen if at is None else read_time(live, at)
     answers = answers_as_of(live, _read_key(live, key), time)
     if not live.definition.own:
@@ -38,6 +39,18 @@ def get(live: Live, key: EventRow | None, at: Any) -> dict[str, Any]:
                 f"has {has}{did_you_mean(name, [str(column) for column in request])}"
             )
     return live.computed.columns(answers, request)
+
+
+def _time_of(live: Live, key: EventRow | None, at: Any) -> Any:
+    """The time to read as of: `at`, or that of the request; both only if they are the same."""
+    on = live.definition.on
+    if on is None or not isinstance(key, Mapping) or key.get(on) is None:
+        return at
+    if at is not None and read_time(live, at) != read_time(live, key[on]):
+        raise InputError(
+            f"the request's {on!r} is {key[on]!r}, and at={at!r}; give one of them, or the same time in both"
+        )
+    return key[on]
 
 
 def _moment(live: Live, at: Any, time: Time | None) -> Any:
