@@ -330,6 +330,14 @@ def test_an_empty_source(spark: SparkSession, tmp_path: Path) -> None:
     write_report(spark, job, done)
 
 
+def test_a_key_that_the_source_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"t": 1, "card": 1}\n')
+    definition = sw.Sliding(by="cart", on="t", n=sw.count().over(5))
+    job = Job(definition, (str(tmp_path / "x.json"),), str(tmp_path / "out"), "json", schema="t int, card bigint")
+    with pytest.raises(sw.InputError, match="column 'cart' not found; the source has t, card; did you mean 'card'"):
+        run(job, spark)
+
+
 def test_an_error_of_the_workers_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"t": 1, "x": 4611686018427387904}\n' * 2)
     definition = sw.Sliding(on="t", a=sw.sum("x").over(5))

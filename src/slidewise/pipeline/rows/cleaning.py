@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from slidewise.definition import column_not_found
 from slidewise.pipeline.job.job import ROW, Job
 from slidewise.pipeline.rows.ahead import latest, limit_in, moment
 from slidewise.pipeline.rows.newest_times import POSITION, believed_before, mark_ahead, within_blocks, within_keys
@@ -55,6 +56,9 @@ def clean(spark: SparkSession, job: Job, check: Callable[[str], None] | None = N
 
     rows = read_source(spark, job)
     columns = [name for name in rows.columns if name not in (*POSITION, "reason", "text")]
+    for name in job.definition.by:
+        if name not in columns:
+            raise column_not_found(name, columns, "the source has")
     on = str(job.definition.on)
     kind = rows.schema[on].dataType.simpleString()
     if check is not None:
