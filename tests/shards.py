@@ -18,6 +18,7 @@ from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import MicroBatch
 from slidewise.spark.state.pages import TRAIL
 from slidewise.spark.stream.beat_shard import make_shard
+from slidewise.spark.stream.history import ShardHistory
 from slidewise.spark.stream.shard import QueryTerms
 from slidewise.spark.types import answer_type_of
 
@@ -71,21 +72,37 @@ class Stream:
         self.terms = QueryTerms(definition, FINGERPRINT, kinds, forget_after, columns=columns, **options)
         self.store = Store()
         self.found: list[dict[str, Any]] = []
-        self.dropped = self.ahead = 0
+        self.dropped = self.ahead = self.before_history = 0
         self.timer: int | None = None
+
+    def load(self, table: pa.Table, until: int, most: int) -> None:
+        """Fill the state with rows up to a time in microseconds, some of which are taken in at once."""
+        times = times_of(table, self.definition.on or "")
+        table = self._hashed(table).take(pa.array(np.argsort(times, kind="stable")))
+        with patch("slidewise.spark.stream.history._PIECE", most):
+            loading = ShardHistory(make_shard(self.terms), self.definition.on or "", 3, table.schema, until)
+            for start in range(0, len(table), 7):
+                loading.add(table.slice(start, 7))
+            for batch in loading.pages():
+                _, number, page, timer = (column[0].as_py() for column in batch.columns)
+                self.store.put(number, page)
+                self.timer = timer or self.timer
+
+    def _hashed(self, table: pa.Table) -> pa.Table:
+        """The rows behind the hashes of their keys."""
+        keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
+        hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
+        return table.add_column(0, HASH, hashes)
 
     def push(self, table: pa.Table, watermark: int, clock: int = 0, batch: int | None = None) -> list[dict[str, Any]]:
         """Rows, and the watermark and the clock of the call in milliseconds; the rows that are answered."""
-        keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
-        hashes = pa.array([random.Random(key).randrange(-(2**63), 2**63) for key in keys], pa.int64())
         self.store.read, self.store.written, self.store.bytes = [], [], 0
-        went = make_shard(self.terms).call(
-            self.store, 3, [table.add_column(0, HASH, hashes)], watermark, MicroBatch(batch, clock)
-        )
+        went = make_shard(self.terms).call(self.store, 3, [self._hashed(table)], watermark, MicroBatch(batch, clock))
         assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
         assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
         self.dropped += went.dropped
         self.ahead += went.ahead
+        self.before_history += went.before_history
         self.timer = went.timer
         rows = [] if went.table is None else went.table.to_pylist()
         self.found += rows

@@ -1,7 +1,8 @@
 """Streaming jobs in a process of their own, for others to kill: `python job.py DIRECTORY once|until_done [NAME ...]`.
 
-They read the directory's `in`, all at the same time, and write to `out`, each under its name. When those named, or all,
-have gone through everything, the sinks' rows, as Spark reads them, are put into `rows`.
+They read the directory's `in`, all at the same time, and write to `out`, each under its name; one of them starts with
+the rows of `history.parquet`, which come again. When those named, or all, have gone through everything, the sinks'
+rows, as Spark reads them, are put into `rows`.
 """
 
 from __future__ import annotations
@@ -44,18 +45,22 @@ JOBS = {
         middle=sw.median("x").over("20s"),
     ),
 }
+WARM = "grain"  # the job that starts with a history
 SCHEMA = "k string, ts timestamp, x double, id bigint"
 
 
 def main(directory: Path, how: str, *names: str) -> None:
     spark = session(SETTINGS)
     stream = Files(spark, directory / "in").stream(SCHEMA).withWatermark("ts", "5 seconds")
+    history = spark.read.parquet(str(directory / "history.parquet"))
     failed = 0
     left = list(names or JOBS)
     while left:
         queries = {
             name: started(
-                stream.transform(JOBS[name], shards=3), directory / "out" / name, directory / "checkpoint" / name
+                stream.transform(JOBS[name], shards=3, **({"history": history} if name == WARM else {})),
+                directory / "out" / name,
+                directory / "checkpoint" / name,
             )
             for name in left
         }

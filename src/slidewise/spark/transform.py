@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 _BATCH_OPTIONS = ("parallel", "presorted")
 _AS_OF_OPTIONS = ("parallel",)
 _AS_OF_STREAM_OPTIONS = ("shards", "forget_after", "metrics", "late_to")
-_STREAM_OPTIONS = ("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to")
+_STREAM_OPTIONS = (
+    *("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to"),
+    *("history", "history_until"),
+)
 
 
 def transform_on_spark(definition: Definition, df: DataFrame, **options: Any) -> DataFrame:

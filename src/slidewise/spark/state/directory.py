@@ -65,6 +65,7 @@ class Directory:
         self.recent = (0, 0)  # how many rows came lately, and how many of them were refused
         self.calls = 0
         self.batch: int | None = None  # that of the last call
+        self.history: int | None = None  # rows at or before this time were loaded before the stream began
         self._free: list[int] = []  # pages that were dropped in this call
         payload = pages.read(DIRECTORY)
         if payload is None:
@@ -79,6 +80,8 @@ class Directory:
             if not source.ended:  # as versions from 3 on have it
                 self.recent = (source.size(), source.size())
                 self.calls, self.batch = source.size(), source.value()
+            if not source.ended:  # as streams that began with a history have it
+                self.history = source.value()
             source.end()
             check_directory(self)
         pages.first_new = self.next_large << LARGE_KEY_BITS
@@ -145,6 +148,8 @@ class Directory:
         out.size(self.recent[1])
         out.size(self.calls)
         out.value(self.batch)
+        if self.history is not None:
+            out.value(self.history)
 
     def touched(self, hashes: Array) -> list[int]:
         """The places in `buckets` of the pages that keys with these hashes belong to."""

@@ -73,10 +73,12 @@ def stored_schema(data: bytes, first: str, definition: Definition) -> pa.Schema:
 def check_directory(directory: Directory) -> None:
     """Check that pages have numbers that were given out, each once, and that waiting pages and buckets are in order."""
     require(type(directory.schema) is bytes, "there is no schema")
-    for name in ("released", "timer"):
+    for name in ("released", "timer", "history"):
         value = getattr(directory, name)
         if value is not None:
             whole(value, LOWEST, HIGHEST, f"what is {name}")
+    if directory.history is not None:
+        require(directory.released is not None and directory.history <= directory.released, "history was not released")
     whole(directory.calls, 0, HIGHEST - 1, "the number of calls")
     if directory.batch is not None:
         whole(directory.batch, 0, HIGHEST, "the last micro-batch")

@@ -120,7 +120,7 @@ class BeatShard(Shard):
         names = [*self._definition.by, B.HASH]
         keys = pa.concat_tables([old.table.select(names), table.select(names).take(pa.array(firsts))])
         due = slices.due(self._beats, after, last)
-        if not len(due):
+        if not len(due) or self._loading:
             return None, slices, keys
         moments = as_times(self._on, read(table.column(self._on), self._on), times_of(self._beats, due.numbers))
         answered = keys.select(list(self._definition.by)).take(pa.array(due.codes)) if self._definition.by else None

@@ -1,4 +1,4 @@
-"""Rows that a stream's shard refuses: those that come too late, and those that lie ahead of the clock."""
+"""Rows that a stream's shard refuses: duplicates of its history, late ones, and those that lie ahead of the clock."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.spark.sort.sorted_rows import microseconds
+from slidewise.spark.state.directory import Directory
 
-LATE, AHEAD = "late", "ahead"
+BEFORE_HISTORY, LATE, AHEAD = "before_history", "late", "ahead"
 Refused = dict[str, tuple[int, pa.Table]]  # by the reason: how many rows, and the rows
 
 _MAX_SHARE = 0.05  # of rows that are refused; a warning above it
@@ -19,20 +20,24 @@ _RECENT = 10_000  # beyond so many rows those of long ago count less and less
 
 
 def split_refused(
-    table: pa.Table, on: str, released: int | None, clock: int, ahead: int | None
+    table: pa.Table, on: str, directory: Directory, clock: int, ahead: int | None
 ) -> tuple[pa.Table, Refused]:
     """The rows to take in, and those that are refused.
 
-    A row is late at or before the time that was `released` last, in microseconds, and ahead where it lies more than
-    `ahead` microseconds past the `clock`, in milliseconds.
+    A row is a duplicate at or before the time up to which the shard's `history` is complete, late at or before the time
+    that was `released` last, both in microseconds, and ahead where it lies more than `ahead` microseconds past the
+    `clock`, in milliseconds.
     """
     refused: Refused = {}
     if not len(table):
         return table, refused
     times = microseconds(table, on)
     taken = np.ones(len(table), np.bool_)
+    known = None if directory.history is None else times <= directory.history
+    late = None if directory.released is None else times <= directory.released
     for reason, rows in (
-        (LATE, None if released is None else times <= released),
+        (BEFORE_HISTORY, known),
+        (LATE, late if late is None or known is None else late & ~known),
         (AHEAD, None if ahead is None else times > clock * 1_000 + ahead),
     ):
         if rows is not None and rows.any():

@@ -2,20 +2,20 @@
 
 PySpark takes answers as pandas tables. Plain columns lie in these as Arrow has them, and reach Spark as they are; lists
 and structs would be gone through value by value, so rows that have some travel as one value, and are unpacked later.
-Rows dropped as late, and those put aside, are counted in rows of their own, or in columns beside the blobs.
+Rows that were refused are counted in rows of their own, or in columns beside the blobs, see `packing.REFUSED`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from slidewise.spark.column_names import numbered_names
 from slidewise.spark.stream import packing
-from slidewise.spark.stream.packing import AHEAD, DATA, DROPPED, MAX_BLOB_BYTES, ROWS
+from slidewise.spark.stream.packing import DATA, MAX_BLOB_BYTES, REFUSED, ROWS
 from slidewise.spark.types import arrow_type
 from slidewise.spark.worker.task import task
 
@@ -50,8 +50,8 @@ def output_schema(schema: StructType) -> StructType | str:
     from pyspark.sql.types import LongType, StructField, StructType
 
     if plain_types(schema) is None:
-        return f"{DATA} binary, {ROWS} long, {DROPPED} long, {AHEAD} long"
-    counts = [StructField(name, LongType()) for name in (DROPPED, AHEAD)]
+        return ", ".join([f"{DATA} binary", *(f"{name} long" for name in (ROWS, *REFUSED))])
+    counts = [StructField(name, LongType()) for name in REFUSED]
     return StructType([*(StructField(f.name, f.dataType) for f in schema.fields), *counts])
 
 
@@ -63,13 +63,12 @@ def answer_rows(df: DataFrame, schema: StructType, metrics: str, late_to: bool) 
     from pyspark.sql import functions as F
 
     if plain_types(schema) is None:
-        names = ((ROWS, "answered"), (DROPPED, "dropped"), (AHEAD, "ahead"))
-        counts = [F.sum(name).alias(label) for name, label in names]
+        counts = [F.sum(ROWS).alias("answered"), *(F.sum(name).alias(name) for name in REFUSED)]
         return df.observe(metrics, *counts).mapInArrow(task(packing.unpack, schema.names), schema)
-    is_row = F.col(DROPPED).isNull()
+    is_row = F.col(REFUSED[0]).isNull()
     is_answer = is_row & F.col(schema.names[-1]).isNull() if late_to else is_row
     counts = [F.sum(F.when(is_answer, 1).otherwise(0)).alias("answered")]
-    counts += [F.sum(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in (DROPPED, AHEAD)]
+    counts += [F.sum(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in REFUSED]
     columns = []
     for field in schema.fields:
         column = F.col(field.name)
@@ -81,40 +80,46 @@ def answer_rows(df: DataFrame, schema: StructType, metrics: str, late_to: bool) 
 
 
 def output_frames(
-    table: pa.Table | None, dropped: int, ahead: int, types: list[pa.DataType] | None, late_to: bool
+    table: pa.Table | None, refused: Sequence[int], types: list[pa.DataType] | None, late_to: bool
 ) -> Iterator[pd.DataFrame]:
-    """A shard's output as pandas tables: its answers, if any, and how many rows were dropped, and put aside as ahead.
+    """A shard's output as pandas tables: its answers, if any, and how many rows were refused, see `packing.REFUSED`.
 
     `types` are those of `plain_types`; with `late_to`, the last column is null in answers and not in rows put aside.
     """
     import pandas as pd
 
     if types is None:
-        yield from _as_blobs(table, dropped, ahead, late_to)
+        yield from _as_blobs(table, refused, late_to)
         return
     pieces = []
     if table is not None:
         rows = max(1, len(table) * MAX_BLOB_BYTES // max(table.nbytes, 1))
         pieces = [table.slice(start, rows) for start in range(0, len(table), rows)]
-    for name in (DROPPED, AHEAD):
+    for name in REFUSED:
         pieces = [piece.append_column(name, pa.nulls(len(piece), pa.int64())) for piece in pieces]
-    if dropped or ahead:
-        counts = [*(pa.nulls(1, kind) for kind in types), *(pa.array([n], pa.int64()) for n in (dropped, ahead))]
+    if any(refused):
+        counts = [*(pa.nulls(1, kind) for kind in types), *(pa.array([n], pa.int64()) for n in refused)]
         pieces.append(pa.table(counts, numbered_names(counts)))
     for piece in pieces:
-        renamed = piece.rename_columns([*numbered_names(types), DROPPED, AHEAD]).combine_chunks()
+        renamed = piece.rename_columns([*numbered_names(types), *REFUSED]).combine_chunks()
         yield renamed.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _as_blobs(table: pa.Table | None, dropped: int, ahead: int, late_to: bool) -> Iterator[pd.DataFrame]:
-    import pandas as pd
-
+def _as_blobs(table: pa.Table | None, refused: Sequence[int], late_to: bool) -> Iterator[pd.DataFrame]:
     if table is not None:
         at = 0
         for blob, rows in packing.to_blobs(table):
             answered = table.column(table.num_columns - 1).slice(at, rows).null_count if late_to else rows
-            yield pd.DataFrame({DATA: [blob], ROWS: [answered], DROPPED: [dropped], AHEAD: [ahead]})
-            dropped = ahead = 0
+            yield _blob_frame(blob, answered, refused)
+            refused = [0] * len(REFUSED)
             at += rows
-    if dropped or ahead:
-        yield pd.DataFrame({DATA: [None], ROWS: [0], DROPPED: [dropped], AHEAD: [ahead]})
+    if any(refused):
+        yield _blob_frame(None, 0, refused)
+
+
+def _blob_frame(blob: bytes | None, answered: int, refused: Sequence[int]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {DATA: [blob], ROWS: [answered], **{name: [n] for name, n in zip(REFUSED, refused, strict=True)}}
+    )

@@ -12,7 +12,8 @@ from slidewise.spark.state.buckets import HASH
 from slidewise.spark.stream.shard_labels import shard_label
 
 MAX_BLOB_BYTES = 4 * 2**20  # about
-SHARD, DATA, ROWS, DROPPED, AHEAD = "shard", "data", "rows", "dropped", "ahead"
+SHARD, DATA, ROWS = "shard", "data", "rows"
+REFUSED = ("dropped", "ahead", "before_history")  # the counts of rows that are not answered
 BLOB_SCHEMA = f"{SHARD} long, {DATA} binary"
 
 
@@ -29,7 +30,7 @@ def pack_by_shard(shards: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
         if not batch.num_rows:
             continue
         if empty:
-            yield _blob(0, next(to_blobs(_plain(pa.Table.from_batches([batch.slice(0, 0)]))))[0])
+            yield _blob(0, next(to_blobs(plain(pa.Table.from_batches([batch.slice(0, 0)]))))[0])
             empty = False
         gathered.append(batch)
         size += batch.nbytes
@@ -41,7 +42,7 @@ def pack_by_shard(shards: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
 
 def _pack(table: pa.Table, shards: int) -> Iterator[pa.RecordBatch]:
-    table = _plain(table)
+    table = plain(table)
     number = np.mod(table.column(0).to_numpy(), shards).astype(np.uint16)  # never negative; short numbers sort fast
     table = table.take(pa.array(np.argsort(number, kind="stable"))).combine_chunks()
     counts = np.bincount(number)
@@ -55,7 +56,7 @@ def _blob(shard: int, blob: bytes) -> pa.RecordBatch:
     return pa.record_batch([pa.array([shard_label(shard)], pa.int64()), pa.array([blob], pa.binary())], [SHARD, DATA])
 
 
-def _plain(table: pa.Table) -> pa.Table:
+def plain(table: pa.Table) -> pa.Table:
     """The same rows in a schema that no setting of the session changes: times with a zone in UTC."""
     fields = []
     for field in table.schema:

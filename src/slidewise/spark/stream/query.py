@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +11,7 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, users_stack_level
 from slidewise.spark.column_names import numbered_names, numbered_schema, quoted
 from slidewise.spark.schema import answer_types, check_schema, column_types, normalized_key, result_schema
+from slidewise.spark.stream.history import check_history, history_pages
 from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
 from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
 from slidewise.spark.stream.query_description import describe_query
@@ -43,11 +44,14 @@ class StreamPlan(NamedTuple):
     watermark: Duration | None = None
     ahead: Duration | None = None
     late_to: str | None = None
+    warm: bool = False
 
     def __str__(self) -> str:
         more = "" if self.forget_after is None else f"; keys without rows for {self.forget_after} start anew"
         if self.watermark is not None:
             more += f"; the watermark is {self.watermark} behind the newest row"
+        if self.warm:
+            more += "; the state begins with that after the history"
         if self.ahead is not None:
             more += f"; rows more than {self.ahead} ahead of the clock are put aside"
         if self.late_to is not None:
@@ -71,19 +75,33 @@ def over_stream(definition: Definition, df: DataFrame, **options: Any) -> DataFr
     """
     schema, plan, metrics = plan_stream(definition, df, **options)
     terms = query_terms(definition, df.schema, plan)
-    return run_shards(definition, df, plan, terms, numbered_schema(schema), metrics).toDF(*schema.names)
+    history = options.get("history")
+    pages = None
+    if history is not None:
+        pages = history_pages(terms, df, history, options.get("history_until"), plan.shards)
+    return run_shards(definition, df, plan, terms, numbered_schema(schema), metrics, pages).toDF(*schema.names)
 
 
 def run_shards(
-    definition: Definition, df: DataFrame, plan: StreamPlan, terms: QueryTerms, schema: StructType, metrics: str
+    definition: Definition,
+    df: DataFrame,
+    plan: StreamPlan,
+    terms: QueryTerms,
+    schema: StructType,
+    metrics: str,
+    pages: DataFrame | None = None,
 ) -> DataFrame:
-    """The answers of the shards that a stream's rows go to; `schema` is that of the result, under numbers."""
+    """The answers of the shards that a stream's rows go to; `schema` is that of the result, under numbers.
+
+    Their state begins with these pages, if there are any.
+    """
     blobs = _with_hash(definition, df, plan).mapInArrow(task(pack_by_shard, plan.shards), BLOB_SCHEMA)
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=processor(terms, df.columns, plain_types(schema)),
         outputStructType=output_schema(schema),
         outputMode="Append",
         timeMode="EventTime",
+        initialState=None if pages is None else pages.groupBy(SHARD),
     )
     return answer_rows(answered, schema, metrics, plan.late_to is not None)
 
@@ -140,6 +158,8 @@ def plan_stream(
     ahead: GivenDuration = None,
     ahead_of: str = "clock",
     late_to: str | None = None,
+    history: DataFrame | None = None,
+    history_until: datetime | None = None,
 ) -> tuple[StructType, StreamPlan, str]:
     """The result's schema, the plan, and the name of the metrics, or an error; nothing runs.
 
@@ -148,14 +168,17 @@ def plan_stream(
     `metrics` is the name under which the query's progress shows how many rows were answered, dropped as late, and put
     aside. `watermark` sets the stream's watermark, this far behind its newest row; rows that lie more than `ahead` past
     the clock of their micro-batch do not move it, and are put aside. `late_to` is the name of one more column, with
-    which rows that were dropped or put aside come out too: without answers, and with the reason in it.
+    which rows that were dropped or put aside come out too: without answers, and with the reason in it. `history` is a
+    batch DataFrame of earlier rows that fill the state before the first micro-batch; it is complete up to its newest
+    time, or `history_until`, and streamed rows up to then are its duplicates.
     """
     schema = df.schema
     check_schema(definition, schema)
     check_time_type(str(definition.on), schema)
+    check_history(definition, history, history_until, schema)
     _check_watermark(definition, schema, watermark, ahead, ahead_of)
     check_stream_options(df, shards, metrics)
-    plan = make_stream_plan(definition, shards, forget_after, watermark, ahead, late_to)
+    plan = make_stream_plan(definition, shards, forget_after, watermark, ahead, late_to, history is not None)
     return with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
 
 
@@ -175,6 +198,7 @@ def make_stream_plan(
     watermark: GivenDuration = None,
     ahead: GivenDuration = None,
     late_to: str | None = None,
+    warm: bool = False,
 ) -> StreamPlan:
     """The plan with these options, which are checked."""
     return StreamPlan(
@@ -184,6 +208,7 @@ def make_stream_plan(
         _duration("watermark", watermark),
         _duration("ahead", ahead),
         late_to,
+        warm,
     )
 
 

@@ -28,6 +28,7 @@ from slidewise.spark.state.shard_state import PartState, RunningState, Runs, Sha
 from slidewise.spark.state.waiting_rows import put_waiting, take_due
 from slidewise.spark.stream.late_rows import (
     AHEAD,
+    BEFORE_HISTORY,
     LATE,
     Refused,
     append_refused,
@@ -80,13 +81,22 @@ class QueryTerms:
 @dataclass(frozen=True)
 class ShardResult:
     """The result of a call: answered rows, or None; how many rows were dropped as late, and put aside as ahead of the
-    clock; the timer that was set and the one that is wanted."""
+    clock; the timer that was set and the one that is wanted; how many rows were duplicates of the history."""
 
     table: pa.Table | None
     dropped: int
     ahead: int
     timer_before: int | None
     timer: int | None
+    before_history: int = 0
+
+
+class ShardLoad(NamedTuple):
+    """The state of a shard while its history is loaded."""
+
+    pages: Pages
+    directory: Directory
+    schema: pa.Schema
 
 
 class Shard:
@@ -99,6 +109,7 @@ class Shard:
         self._sliding = [spec for spec in specs if not spec.running]
         self._running = RunningState(terms.definition, [spec for spec in specs if spec.running])
         self._lifetime = lifetime(specs, terms.forget_after)
+        self._loading = False
 
     def call(
         self, store: PageStore, number: int, tables: list[pa.Table], watermark: int, batch: MicroBatch = NO_BATCH
@@ -117,8 +128,9 @@ class Shard:
         on = self._definition.on
         assert on is not None
         table = self._checked(table)
-        table, refused = split_refused(table, on, directory.released, batch.clock, self._terms.ahead)
-        late, ahead = (refused[reason][0] if reason in refused else 0 for reason in (LATE, AHEAD))
+        table, refused = split_refused(table, on, directory, batch.clock, self._terms.ahead)
+        counts_of = {reason: count for reason, (count, _) in refused.items()}
+        late, ahead = counts_of.get(LATE, 0), counts_of.get(AHEAD, 0)
         counts, directory.recent = directory.recent, update_counts(directory.recent, len(table), late + ahead)
         warn_if_many(number, counts, directory.recent, directory.released)
         answered = None
@@ -135,7 +147,32 @@ class Shard:
         pages.flush()
         if self._terms.late_to is not None:
             answered = append_refused(answered, self._refused_rows(refused), self._terms.outputs, self._terms.late_to)
-        return ShardResult(answered, late, ahead, timer, directory.timer)
+        return ShardResult(answered, late, ahead, timer, directory.timer, counts_of.get(BEFORE_HISTORY, 0))
+
+    def begin_load(self, store: PageStore, number: int, schema: pa.Schema) -> ShardLoad:
+        """Begin to fill the state of a shard that has none yet; the schema is that of the stream's rows."""
+        pages = Pages(store, self._terms.fingerprint, number)
+        directory = self._directory(pages)
+        directory.begin_call(NO_BATCH)
+        directory.schema = self._stored_schema(schema).serialize().to_pybytes()
+        return ShardLoad(pages, directory, schema)
+
+    def load(self, state: ShardLoad, table: pa.Table, until: int) -> None:
+        """Take in rows up to a time in microseconds, all of which lie after those before; nothing is answered."""
+        self._loading = True
+        try:
+            before, state.directory.released = state.directory.released, until
+            self._release(state.pages, state.directory, state.schema, self._checked(table), until, before)
+        finally:
+            self._loading = False
+
+    def end_load(self, state: ShardLoad) -> int | None:
+        """Store what was loaded, which is complete up to the time of the last `load`; the timer that is wanted."""
+        state.directory.history = state.directory.released
+        state.directory.timer = self._timer(state.directory)
+        state.directory.write()
+        state.pages.flush()
+        return state.directory.timer
 
     def _checked(self, table: pa.Table) -> pa.Table:
         """The rows that came, all of which have a time."""
@@ -213,6 +250,8 @@ class Shard:
         last_rows = np.append(starts[1:], len(table)) - 1
         written = self._after(old, keys, table, starts, times[last_rows], stored, numbers, running_states)
         self._write(state, places, written, until)
+        if self._loading:
+            return None
         columns = result_arrays(
             self._definition, answers, table.column, len(table), lambda row: self._label(table, row)
         )

@@ -15,6 +15,7 @@ from slidewise.spark.state.pages import DIRECTORY, RESTORE, TRAIL
 from slidewise.spark.state.seven_bits import decode_text, encode_text
 from slidewise.spark.stream import packing
 from slidewise.spark.stream.beat_shard import make_shard
+from slidewise.spark.stream.history import NUMBER, PAGE, TIMER
 from slidewise.spark.stream.output import output_frames
 from slidewise.spark.stream.packing import DATA
 from slidewise.spark.stream.shard_labels import labelled_shard
@@ -79,7 +80,16 @@ class ShardRunner:
                 self._handle.deleteTimer(result.timer_before)
             if result.timer is not None:
                 self._handle.registerTimer(result.timer)
-        yield from output_frames(result.table, result.dropped, result.ahead, self._types, self._late_to is not None)
+        refused = (result.dropped, result.ahead, result.before_history)
+        yield from output_frames(result.table, refused, self._types, self._late_to is not None)
+
+    def load(self, label: int, pages: pd.DataFrame) -> None:
+        """Store pages of a shard's history, before the first micro-batch; its timer stands beside its directory."""
+        store = MapStateStore(self._pages, (self._query, labelled_shard(label)))
+        for number, page, timer in zip(pages[NUMBER], pages[PAGE], pages[TIMER], strict=True):
+            store.put(int(number), bytes(page))
+            if timer > 0:
+                self._handle.registerTimer(int(timer))
 
     def _check_partition(self, shard: int) -> None:
         """Shards of one task must be of one partition; otherwise the state is another's."""

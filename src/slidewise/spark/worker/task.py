@@ -51,11 +51,17 @@ class Processor(StatefulProcessor):
         self.pages = handle.getMapState("pages", "number bigint", "page string")
         self.runner = None
 
-    def call(self, key, rows, timer_values, fired):
+    def ready(self):
         if self.runner is None:
             self.runner = runtime().ShardRunner(payload, self.handle, self.pages)
+        return self.runner
+
+    def call(self, key, rows, timer_values, fired):
         watermark, clock = timer_values.getCurrentWatermarkInMs(), timer_values.getCurrentProcessingTimeInMs()
-        yield from self.runner.call(key[0], rows, watermark, clock, fired)
+        yield from self.ready().call(key[0], rows, watermark, clock, fired)
+
+    def handleInitialState(self, key, initialState, timerValues):
+        self.ready().load(key[0], initialState)
 
     def handleInputRows(self, key, rows, timerValues):
         yield from self.call(key, rows, timerValues, False)
