@@ -80,9 +80,11 @@ class Stream:
         times = times_of(table, self.definition.on or "")
         table = self._hashed(table).take(pa.array(np.argsort(times, kind="stable")))
         with patch("slidewise.spark.stream.history._PIECE", most):
-            loading = ShardHistory(make_shard(self.terms), self.definition.on or "", 3, table.schema, until)
+            loading = ShardHistory(make_shard(self.terms), self.definition.on or "", 3, table.schema)
+            mark = pa.table([pa.nulls(1, field.type) for field in table.schema], schema=table.schema)
+            loading.add(mark, pa.chunked_array([[until]]))
             for start in range(0, len(table), 7):
-                loading.add(table.slice(start, 7))
+                loading.add(table.slice(start, 7), pa.chunked_array([pa.nulls(len(table[start : start + 7]))]))
             for batch in loading.pages():
                 _, number, page, timer = (column[0].as_py() for column in batch.columns)
                 self.store.put(number, page)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from spark_data import QUIET
 from streams import SETTINGS, Files, answered, run, settings
 
 import slidewise as sw
+from slidewise.spark.worker import runtime
 
 pytestmark = QUIET
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -144,3 +146,24 @@ def test_null_times_in_a_history_are_counted(spark: SparkSession, here: Any) -> 
         here.go(history=history)
     counts = here.go(history=history.where("ts is not null"))
     assert counts["before_history"] == 9, "a start that failed leaves no trace"
+
+
+def test_a_worker_says_once_that_a_history_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of Spark's workers is not that of the tests; so what a worker does is done here."""
+    monkeypatch.setattr(runtime, "_NOTED", set())
+    state: dict[tuple[int], tuple[str]] = {}
+
+    def note(run: str, batch: int) -> None:
+        runner = runtime.ShardRunner.__new__(runtime.ShardRunner)
+        runner._run, runner._batch = run, batch
+        runner._pages = SimpleNamespace(
+            updateValue=state.__setitem__, getValue=state.get, containsKey=state.__contains__
+        )
+        runner._note_history()
+
+    note("first run", 0)
+    runtime._NOTED.clear()  # as in another worker
+    note("first run", 1)
+    with pytest.warns(UserWarning, match="history= is ignored: the query goes on from micro-batch 2"):
+        note("second run", 2)
+    note("second run", 3)

@@ -34,6 +34,7 @@ OLDEST = 2  # that can be read
 DIRECTORY = 0
 DESCRIPTION = 2**63 - 1  # the page with the query's description
 TRAIL = 2**63 - 3  # and the one after it: the number of the last call, and of the one before
+HISTORY_RUN = 2**63 - 4  # no page: which run of the query took in its history, as shard 0 has it
 LARGE_KEY_BITS = 36  # the bits of a page's number below those that are a large key's
 # A page of several keys is split above this, so that pages are 16 to 64 KB once they are compressed.
 MAX_PAGE_BYTES = 131_072
@@ -53,6 +54,16 @@ class PageStore(Protocol):
     def put(self, number: int, page: bytes) -> None: ...
 
     def remove(self, number: int) -> None: ...
+
+
+class MemoryStore(dict[int, bytes]):
+    """A `PageStore` in memory: what is written there reaches no checkpoint by itself."""
+
+    def put(self, number: int, page: bytes) -> None:
+        self[number] = page
+
+    def remove(self, number: int) -> None:
+        self.pop(number, None)
 
 
 class Pages:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
 from slidewise.errors import SlidewiseError
+from slidewise.spark.state.pages import MemoryStore
 from slidewise.spark.state.seven_bits import decode_text
 from slidewise.spark.stream.beat_shard import make_shard
 from slidewise.spark.stream.packing import SHARD
@@ -74,19 +75,3 @@ def _flush_shard(shard: Shard, label: int | None, pages: MemoryStore, names: lis
         table = shard.call(pages, labelled_shard(label), [], _END).table
         if table is not None:
             yield from table.rename_columns(names).combine_chunks().to_batches()
-
-
-class MemoryStore:
-    """A `PageStore` in memory: what is written there does not reach the checkpoint."""
-
-    def __init__(self) -> None:
-        self._pages: dict[int, bytes] = {}
-
-    def get(self, number: int) -> bytes | None:
-        return self._pages.get(number)
-
-    def put(self, number: int, page: bytes) -> None:
-        self._pages[number] = page
-
-    def remove(self, number: int) -> None:
-        self._pages.pop(number, None)

@@ -20,7 +20,7 @@ from slidewise.spark.column_names import numbered_names, quoted
 from slidewise.spark.schema import normalized_key
 from slidewise.spark.sort.sorted_rows import microseconds
 from slidewise.spark.state.buckets import HASH
-from slidewise.spark.state.pages import DIRECTORY
+from slidewise.spark.state.pages import DIRECTORY, MemoryStore
 from slidewise.spark.stream.beat_shard import make_shard
 from slidewise.spark.stream.packing import SHARD, plain
 from slidewise.spark.stream.shard import QueryTerms
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from slidewise.spark.stream.shard import Shard, ShardLoad
 
 NUMBER, PAGE, TIMER = "number", "page", "timer"
+_UNTIL = "until"
 _PAGES_SCHEMA = f"{SHARD} long, {NUMBER} long, {PAGE} binary, {TIMER} long"
 _PIECE = 262_144  # rows that are taken in at once, about
 
@@ -71,7 +72,8 @@ def history_pages(
 ) -> DataFrame:
     """The pages of all shards after the history, one in a row, beside the shard's label; nothing runs yet.
 
-    Each shard has a row without a time among those of the history, so that it is told up to when that is complete.
+    Each shard has a row without a time among those of the history, which says up to when that is complete. It is joined
+    in a way that broadcasts nothing: Spark broadcasts anew in each micro-batch, though it reads initial state once.
     """
     from pyspark.sql import functions as F
 
@@ -85,12 +87,12 @@ def history_pages(
     if until is not None:
         end = F.lit(until)
         rows = rows.where(F.col(on).isNull() | (F.col(on) <= end))
-    newest = rows.agg(F.unix_micros(F.lit(until) if until is not None else F.max(on)).alias("until"))
+    newest = rows.agg(F.unix_micros(F.lit(until) if until is not None else F.max(on)).alias(_UNTIL))
     empty = [F.lit(None).cast(field.dataType) for field in stream.schema.fields]
-    marks = history.sparkSession.range(shards).select("id", *empty).toDF("hash", *names)
-    number = F.pmod("hash", F.lit(shards))
-    together = rows.unionAll(marks).select(number.alias(SHARD), "*").crossJoin(F.broadcast(newest))
-    placed = together.repartition(shards, SHARD).sortWithinPartitions(SHARD, on)
+    marks = history.sparkSession.range(shards).select("id", *empty).crossJoin(newest.hint("shuffle_replicate_nl"))
+    together = rows.withColumn(_UNTIL, F.lit(None).cast("long")).unionAll(marks)
+    numbered = together.select(F.pmod("hash", F.lit(shards)).alias(SHARD), "*")
+    placed = numbered.repartition(shards, SHARD).sortWithinPartitions(SHARD, on)
     return placed.mapInArrow(task(load_history, terms, stream.columns), _PAGES_SCHEMA)
 
 
@@ -118,41 +120,35 @@ def load_history(terms: QueryTerms, names: list[str], batches: Iterable[pa.Recor
             if loading is None or loading.number != number:
                 if loading is not None:
                     yield from loading.pages()
-                loading = ShardHistory(shard, str(terms.definition.on), number, table.schema, untils[start].as_py())
-            loading.add(table.slice(start, stop - start))
+                loading = ShardHistory(shard, str(terms.definition.on), number, table.schema)
+            loading.add(table.slice(start, stop - start), untils.slice(start, stop - start))
     if loading is not None:
         yield from loading.pages()
-
-
-class _MemoryStore(dict[int, bytes]):
-    """A `PageStore` in memory."""
-
-    def put(self, number: int, page: bytes) -> None:
-        self[number] = page
-
-    def remove(self, number: int) -> None:
-        self.pop(number, None)
 
 
 class ShardHistory:
     """A shard's state while its rows come, sorted by time; those of one time are taken in together."""
 
-    def __init__(self, shard: Shard, on: str, number: int, schema: pa.Schema, until: int | None) -> None:
+    def __init__(self, shard: Shard, on: str, number: int, schema: pa.Schema) -> None:
         self.number = number
         self._shard = shard
         self._on = on
-        self._until = until
-        self._store = _MemoryStore()
+        self._until: int | None = None
+        self._store = MemoryStore()
         self._state: ShardLoad = shard.begin_load(self._store, number, schema)
         self._gathered = [schema.empty_table()]
         self._count = 0
         self._wanted = _PIECE  # rows before some of them are taken in
         self._without_time = 0
 
-    def add(self, table: pa.Table) -> None:
-        """Take in more rows."""
+    def add(self, table: pa.Table, untils: pa.ChunkedArray) -> None:
+        """Take in more rows; one of those without a time has the end of the history beside it."""
         without = table.column(self._on).null_count
-        self._without_time += without
+        if without:
+            self._without_time += without
+            self._until = next(
+                (until for until in untils.slice(0, without).to_pylist() if until is not None), self._until
+            )
         table = table.slice(without)
         self._gathered.append(table)
         self._count += len(table)

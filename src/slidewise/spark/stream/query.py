@@ -124,6 +124,7 @@ def query_terms(
         None if plan.ahead is None else plan.ahead.ns // 1_000,
         plan.late_to,
         columns=columns or column_types(definition, schema),
+        warm=plan.warm,
     )
 
 

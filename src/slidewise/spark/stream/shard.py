@@ -71,6 +71,7 @@ class QueryTerms:
     late_to: str | None = None
     labels: LabelTerms | None = None
     columns: dict[str, pa.DataType] | None = None
+    warm: bool = False  # whether the query was given a history
 
     @property
     def outputs(self) -> dict[str, pa.DataType]:

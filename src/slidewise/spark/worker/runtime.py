@@ -11,7 +11,7 @@ from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.kernels.compiler.threads import stay_single
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import MicroBatch
-from slidewise.spark.state.pages import DIRECTORY, RESTORE, TRAIL
+from slidewise.spark.state.pages import DIRECTORY, HISTORY_RUN, RESTORE, TRAIL
 from slidewise.spark.state.seven_bits import decode_text, encode_text
 from slidewise.spark.stream import packing
 from slidewise.spark.stream.beat_shard import make_shard
@@ -54,9 +54,11 @@ class ShardRunner:
         self._names = [HASH, *names]
         self._shard = make_shard(terms)
         self._late_to = terms.late_to
+        self._warm = terms.warm
         self._handle = handle
         self._pages = pages
         self._query = local_property("sql.streaming.queryId") or ""
+        self._run = local_property("spark.jobGroup.id") or ""
         number = local_property("streaming.sql.batchId")
         self._batch = None if number is None else int(number)
         self._partitions = int(local_property(_PARTITIONS) or local_property("spark.sql.shuffle.partitions") or 1)
@@ -67,6 +69,8 @@ class ShardRunner:
     ) -> Iterator[pd.DataFrame]:
         """Take in a shard's blobs, and yield its answers; `watermark` and `clock` are in milliseconds."""
         shard = labelled_shard(label)
+        if self._warm and shard == 0:
+            self._note_history()
         self._check_partition(shard)
         batch = MicroBatch(self._batch, clock, shard in self._shards)
         self._shards.add(shard)
@@ -91,6 +95,17 @@ class ShardRunner:
             if timer > 0:
                 self._handle.registerTimer(int(timer))
 
+    def _note_history(self) -> None:
+        """Say once, in the log of a worker, that a history is ignored, where the query began before this run of it."""
+        run = encode_text(self._run.encode())
+        if not self._batch:  # the one that takes it in
+            self._pages.updateValue((HISTORY_RUN,), (run,))
+        elif self._run not in _NOTED:
+            began = self._pages.getValue((HISTORY_RUN,)) if self._pages.containsKey((HISTORY_RUN,)) else None
+            if began is None or began[0] != run:
+                warnings.warn(f"history= is ignored: the query goes on from micro-batch {self._batch}", stacklevel=2)
+        _NOTED.add(self._run)
+
     def _check_partition(self, shard: int) -> None:
         """Shards of one task must be of one partition; otherwise the state is another's."""
         for other in self._shards:
@@ -102,6 +117,7 @@ class ShardRunner:
             return
 
 
+_NOTED: set[str] = set()  # runs of queries whose history was taken in, or that were told that it is ignored
 _STORED: set[tuple[str, int, int]] = set()  # queries, shards and pages that this process knows to be stored
 
 
