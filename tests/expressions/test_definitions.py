@@ -410,6 +410,11 @@ def test_explain_says_what_is_computed_from_what() -> None:
     assert "sw.sum(sw.col('price') * sw.col('count'))" in str(SPENT.explain())
 
 
+def test_explain_over_a_table_checks_types() -> None:
+    with pytest.raises(ExpressionError, match=r"column 'a': .* takes numbers, and `x` is text"):
+        sw.Sliding(on="t", a=c("x") + sw.count().over(3)).explain(pa.table({"t": [1], "x": ["4.0"]}))
+
+
 def test_results_have_the_types_that_were_announced() -> None:
     definition = sw.Sliding(
         on="ts",

@@ -40,6 +40,7 @@ def longest_windows(definition: Definition, table: Any) -> dict[str, int]:
     frame = frame_of(table)
     check_names(definition, frame.names, "table", frame.index)
     rows = TableRows(definition, frame)
+    rows.check_expressions()
     windows = {name: aggregate.window for name, aggregate in definition.aggregates.items()}
     return {
         name: int(longest(*rows.bounds(window)))
