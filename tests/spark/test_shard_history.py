@@ -132,3 +132,17 @@ def test_a_history_of_no_rows_and_one_that_ends_later_than_its_rows() -> None:
     assert (empty.before_history, empty.dropped) == (2, 0)
     assert empty.push(rows_at([50, 55], x=[1.0, 1.0]), ms(60)) == []
     assert (empty.before_history, empty.dropped) == (3, 1), "late rows and duplicates of the history are counted apart"
+
+
+def test_a_row_is_refused_for_one_reason() -> None:
+    stream = Stream(FEW, rows_at([1], x=[1.0]).schema, ahead=10 * SECOND, late_to="why")
+    stream.load(rows_at([0, 100], x=[1.0, 1.0]), ms(100) * 1_000, 10)
+    found = stream.push(rows_at([50], x=[1.0]), 0, clock=ms(0))
+    assert [row["why"] for row in found] == ["before_history"]
+    assert (stream.before_history, stream.ahead, stream.dropped) == (1, 0, 0)
+
+
+def test_rows_after_the_end_are_a_history_that_has_changed() -> None:
+    stream = Stream(FEW, rows_at([1], x=[1.0]).schema)
+    with pytest.raises(sw.InputError, match="the history has changed while it was read"):
+        stream.load(rows_at([0, 10], x=[1.0, 1.0]), ms(5) * 1_000, 10)

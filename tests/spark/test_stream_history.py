@@ -21,6 +21,7 @@ from spark_data import QUIET
 from streams import SETTINGS, Files, answered, run, settings
 
 import slidewise as sw
+from slidewise.spark.state.seven_bits import encode_text
 from slidewise.spark.worker import runtime
 
 pytestmark = QUIET
@@ -138,6 +139,15 @@ def test_mistakes_are_named_before_anything_runs(spark: SparkSession, here: Any)
     assert "the state begins with that after the history" in str(FEATURES.explain(stream, history=history))
 
 
+def test_a_wrong_date_in_a_history_does_not_silence_a_stream(spark: SparkSession, here: Any) -> None:
+    table = events(9, 2)
+    here.files.add(table)
+    history = spark.createDataFrame(table).withColumn("ts", F.expr("ts + interval 100 years"))
+    stream = here.stream.transform(FEATURES, watermark="5 seconds", ahead="1 day", history=history, shards=2)
+    with pytest.raises(Exception, match=r"the history ends [0-9,]* s later than ahead= allows"):
+        run(stream, here.out, here.out.parent / "another")
+
+
 def test_null_times_in_a_history_are_counted(spark: SparkSession, here: Any) -> None:
     table = events(9, 2)
     here.files.add(table)
@@ -161,8 +171,8 @@ def test_a_worker_says_once_that_a_history_is_ignored(monkeypatch: pytest.Monkey
         )
         runner._note_history()
 
+    state[(runtime.HISTORY_RUN,)] = (encode_text(b"first run"),)
     note("first run", 0)
-    runtime._NOTED.clear()  # as in another worker
     note("first run", 1)
     with pytest.warns(UserWarning, match="history= is ignored: the query goes on from micro-batch 2"):
         note("second run", 2)

@@ -7,6 +7,7 @@ and if that is killed, made anew.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -58,12 +59,11 @@ def check_history(definition: Definition, history: Any, until: Any, schema: Stru
     for name in definition.event_needs:
         if name not in history.columns:
             raise column_not_found(name, history.columns, "the history has")
-        found, wanted = history.schema[name].dataType, schema[name].dataType
+        found, wanted = (of[name].dataType.simpleString() for of in (history.schema, schema))
         if found != wanted:
             raise InputError(
-                f"the history's column {name!r} has Spark's type {found.simpleString()}, and the stream's has "
-                f"{wanted.simpleString()}; cast it: history.withColumn({name!r}, F.col({name!r}).cast("
-                f"{wanted.simpleString()!r}))"
+                f"the history's column {name!r} has Spark's type {found}, and the stream's has {wanted}; cast it: "
+                f"history.withColumn({name!r}, F.col({name!r}).cast({wanted!r}))"
             )
 
 
@@ -73,7 +73,8 @@ def history_pages(
     """The pages of all shards after the history, one in a row, beside the shard's label; nothing runs yet.
 
     Each shard has a row without a time among those of the history, which says up to when that is complete. It is joined
-    in a way that broadcasts nothing: Spark broadcasts anew in each micro-batch, though it reads initial state once.
+    in a way that broadcasts nothing: Spark broadcasts anew in each micro-batch, though it reads initial state once. The
+    marks lie in one partition, since each would look for the end anew.
     """
     from pyspark.sql import functions as F
 
@@ -85,11 +86,12 @@ def history_pages(
     key_hash = F.xxhash64(*keys) if keys else F.lit(0).cast("long")
     rows = own.select(key_hash, "*").toDF("hash", *names)
     if until is not None:
-        end = F.lit(until)
-        rows = rows.where(F.col(on).isNull() | (F.col(on) <= end))
+        rows = rows.where(F.col(on).isNull() | (F.col(on) <= F.lit(until)))
     newest = rows.agg(F.unix_micros(F.lit(until) if until is not None else F.max(on)).alias(_UNTIL))
     empty = [F.lit(None).cast(field.dataType) for field in stream.schema.fields]
-    marks = history.sparkSession.range(shards).select("id", *empty).crossJoin(newest.hint("shuffle_replicate_nl"))
+    marks = (
+        history.sparkSession.range(0, shards, 1, 1).select("id", *empty).crossJoin(newest.hint("shuffle_replicate_nl"))
+    )
     together = rows.withColumn(_UNTIL, F.lit(None).cast("long")).unionAll(marks)
     numbered = together.select(F.pmod("hash", F.lit(shards)).alias(SHARD), "*")
     placed = numbered.repartition(shards, SHARD).sortWithinPartitions(SHARD, on)
@@ -109,6 +111,7 @@ def load_history(terms: QueryTerms, names: list[str], batches: Iterable[pa.Recor
     """The pages of the shards whose rows come, sorted by shard and time; the first of each shard has no time."""
     shard = make_shard(terms)
     loading: ShardHistory | None = None
+    latest = None if terms.ahead is None else int(time.time() * 1_000_000) + terms.ahead
     for batch in batches:
         table = pa.Table.from_batches([batch])
         numbers, untils = table.column(0).to_numpy(), table.column(table.num_columns - 1)
@@ -120,20 +123,24 @@ def load_history(terms: QueryTerms, names: list[str], batches: Iterable[pa.Recor
             if loading is None or loading.number != number:
                 if loading is not None:
                     yield from loading.pages()
-                loading = ShardHistory(shard, str(terms.definition.on), number, table.schema)
+                loading = ShardHistory(shard, str(terms.definition.on), number, table.schema, latest)
             loading.add(table.slice(start, stop - start), untils.slice(start, stop - start))
     if loading is not None:
         yield from loading.pages()
 
 
 class ShardHistory:
-    """A shard's state while its rows come, sorted by time; those of one time are taken in together."""
+    """A shard's state while its rows come, sorted by time; those of one time are taken in together.
 
-    def __init__(self, shard: Shard, on: str, number: int, schema: pa.Schema) -> None:
+    With `latest`, a history that ends after this time is refused: one wrong date would silence the stream.
+    """
+
+    def __init__(self, shard: Shard, on: str, number: int, schema: pa.Schema, latest: int | None = None) -> None:
         self.number = number
         self._shard = shard
         self._on = on
         self._until: int | None = None
+        self._latest = latest
         self._store = MemoryStore()
         self._state: ShardLoad = shard.begin_load(self._store, number, schema)
         self._gathered = [schema.empty_table()]
@@ -159,6 +166,11 @@ class ShardHistory:
     def _take_in(self, at_end: bool) -> None:
         table = pa.concat_tables(self._gathered)
         times = microseconds(table, self._on)
+        if len(times) and (self._until is None or times[-1] > self._until):
+            raise InputError(
+                "the history has changed while it was read: it has rows after its end; say history_until=, or give a "
+                "table that does not change"
+            )
         stop = len(times) if at_end else int(np.searchsorted(times, times[-1]))
         self._gathered, self._count = [table.slice(stop)], len(table) - stop
         if stop:
@@ -171,8 +183,13 @@ class ShardHistory:
                 f"the history's time {self._on!r} is null in {self._without_time - 1} rows of shard {self.number}; "
                 "fill these in or leave them out"
             )
+        if self._until is not None and self._latest is not None and self._until > self._latest:
+            raise InputError(
+                f"the history ends {(self._until - self._latest) / 1e6:,.0f} s later than ahead= allows, and all rows "
+                "up to its end would be its duplicates; leave out rows with wrong dates, or say history_until="
+            )
+        self._take_in(at_end=True)
         if self._until is not None:
-            self._take_in(at_end=True)
             self._shard.load(self._state, self._state.schema.empty_table(), self._until)
         timer = self._shard.end_load(self._state)
         label = shard_label(self.number)

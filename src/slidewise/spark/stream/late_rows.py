@@ -37,11 +37,11 @@ def split_refused(
     late = None if directory.released is None else times <= directory.released
     for reason, rows in (
         (BEFORE_HISTORY, known),
-        (LATE, late if late is None or known is None else late & ~known),
+        (LATE, late),
         (AHEAD, None if ahead is None else times > clock * 1_000 + ahead),
     ):
-        if rows is not None and rows.any():
-            refused[reason] = int(rows.sum()), table.filter(rows)
+        if rows is not None and (rows & taken).any():  # for one reason, the first
+            refused[reason] = int((rows & taken).sum()), table.filter(rows & taken)
             taken &= ~rows
     return (table.filter(taken) if refused else table), refused
 

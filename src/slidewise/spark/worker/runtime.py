@@ -90,6 +90,8 @@ class ShardRunner:
     def load(self, label: int, pages: pd.DataFrame) -> None:
         """Store pages of a shard's history, before the first micro-batch; its timer stands beside its directory."""
         store = MapStateStore(self._pages, (self._query, labelled_shard(label)))
+        if labelled_shard(label) == 0:
+            store.put(HISTORY_RUN, self._run.encode())
         for number, page, timer in zip(pages[NUMBER], pages[PAGE], pages[TIMER], strict=True):
             store.put(int(number), bytes(page))
             if timer > 0:
@@ -97,12 +99,9 @@ class ShardRunner:
 
     def _note_history(self) -> None:
         """Say once, in the log of a worker, that a history is ignored, where the query began before this run of it."""
-        run = encode_text(self._run.encode())
-        if not self._batch:  # the one that takes it in
-            self._pages.updateValue((HISTORY_RUN,), (run,))
-        elif self._run not in _NOTED:
+        if self._batch and self._run not in _NOTED:
             began = self._pages.getValue((HISTORY_RUN,)) if self._pages.containsKey((HISTORY_RUN,)) else None
-            if began is None or began[0] != run:
+            if began is None or began[0] != encode_text(self._run.encode()):
                 warnings.warn(f"history= is ignored: the query goes on from micro-batch {self._batch}", stacklevel=2)
         _NOTED.add(self._run)
 
