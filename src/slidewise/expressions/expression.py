@@ -34,12 +34,12 @@ class Expression:
     size: int  # how many parts it has
 
     def key(self) -> Hashable:
-        """What the expression is, to be compared and hashed: equal for those that are written alike."""
-        raise NotImplementedError
+        """What the expression is, to be compared and hashed: each kind below is equal where it is written alike."""
+        return id(self)
 
     def written(self) -> str:
-        """The text of an expression that is none of those below: an aggregate."""
-        raise NotImplementedError
+        """The expression as text; an aggregate, which is none of those below, has its own."""
+        return str(self)
 
     def __add__(self, other: Operand) -> Call:
         return _call("+", self, other)
