@@ -8,7 +8,7 @@ from slidewise.definition import Definition, check_names
 from slidewise.engine.computed.columns import argument_types, result_types
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.aggregate import PlainAggregate
-from slidewise.spark.column_names import RESERVED, label_name, quoted
+from slidewise.spark.column_names import RESERVED, label_name, numbered_names, quoted
 from slidewise.spark.types import SIMPLE, answer_type_of, arrow_type, spark_type
 from slidewise.windows import Duration
 
@@ -128,6 +128,15 @@ def _check_inputs(aggregate: PlainAggregate, types: list[pa.DataType]) -> None:
 
 
 _SAMPLES: dict[str, Any] = {"string": "a", "bool": True, "int64": 1, "double": 1.0, "binary": b"a"}
+
+
+def with_key_hash(definition: Definition, df: DataFrame) -> DataFrame:
+    """The rows under numbers, and before them their keys' hash, by which a stream and its history choose shards."""
+    from pyspark.sql import functions as F
+
+    keys = [normalized_key(df, name) for name in definition.by]
+    key_hash = F.xxhash64(*keys) if keys else F.lit(0).cast("long")
+    return df.select(key_hash, "*").toDF("hash", *numbered_names(df.columns))
 
 
 def normalized_key(df: DataFrame, name: str) -> Column:

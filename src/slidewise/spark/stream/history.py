@@ -18,7 +18,7 @@ import pyarrow as pa
 from slidewise.definition import Definition, column_not_found
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.spark.column_names import numbered_names, quoted
-from slidewise.spark.schema import normalized_key
+from slidewise.spark.schema import with_key_hash
 from slidewise.spark.sort.sorted_rows import microseconds
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.pages import DIRECTORY, MemoryStore
@@ -82,9 +82,7 @@ def history_pages(
     names = numbered_names(stream.columns)
     on = quoted(names[stream.columns.index(str(definition.on))])
     own = history.select(*[_column(definition, field, F) for field in stream.schema.fields])
-    keys = [normalized_key(own, name) for name in definition.by]
-    key_hash = F.xxhash64(*keys) if keys else F.lit(0).cast("long")
-    rows = own.select(key_hash, "*").toDF("hash", *names)
+    rows = with_key_hash(definition, own)
     if until is not None:
         rows = rows.where(F.col(on).isNull() | (F.col(on) <= F.lit(until)))
     newest = rows.agg(F.unix_micros(F.lit(until) if until is not None else F.max(on)).alias(_UNTIL))

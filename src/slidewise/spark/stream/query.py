@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, users_stack_level
 from slidewise.spark.column_names import numbered_names, numbered_schema, quoted
-from slidewise.spark.schema import answer_types, check_schema, column_types, normalized_key, result_schema
+from slidewise.spark.schema import answer_types, check_schema, column_types, result_schema, with_key_hash
 from slidewise.spark.stream.history import check_history, history_pages
 from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
 from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
@@ -136,9 +136,7 @@ def _with_hash(definition: Definition, df: DataFrame, plan: StreamPlan) -> DataF
     """
     from pyspark.sql import functions as F
 
-    keys = [normalized_key(df, name) for name in definition.by]
-    key_hash = F.xxhash64(*keys) if keys else F.lit(0).cast("long")
-    hashed = df.select(key_hash, "*").toDF("hash", *numbered_names(df.columns))
+    hashed = with_key_hash(definition, df)
     if plan.watermark is None:
         return hashed
     time = F.col(quoted(numbered_names(df.columns)[df.columns.index(definition.on)]))
