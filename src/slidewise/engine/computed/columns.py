@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,10 +95,15 @@ def _name_of(leaf: Expression) -> str:
 
 def as_array(frame: Frame, name: str) -> pa.Array:
     """A column of a frame as one Arrow array."""
+    return series_array(frame.column(name), name)
+
+
+def series_array(series: Any, name: str) -> pa.Array:
+    """A series as one Arrow array; `name` is what an error calls it."""
     import pyarrow as pa
 
     try:
-        return as_arrow(frame.column(name))
+        return as_arrow(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(
             f"the column {name!r} holds values of several kinds, which no expression can take: {error}; make them one"

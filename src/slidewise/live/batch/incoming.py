@@ -11,10 +11,9 @@ from slidewise.arrays import Array
 from slidewise.columns.arrow_values import python_values
 from slidewise.columns.series import Column, read
 from slidewise.engine.column_checks import arrow_type, time_column
-from slidewise.engine.computed.columns import argument_arrays, like_column, result_arrays
+from slidewise.engine.computed.columns import argument_arrays, like_column, result_arrays, series_array
 from slidewise.engine.joining import CannotJoinError
 from slidewise.engine.sorting import as_arrow, key_codes
-from slidewise.errors import InputError
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.live.event_times import NAIVE, NUMBER, ZONED
@@ -70,14 +69,7 @@ class KeyedRows:
 
     def array(self, name: str) -> Any:
         """A column as an Arrow array."""
-        import pyarrow as pa
-
-        try:
-            return as_arrow(self._series(name))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InputError(
-                f"the column {name!r} holds values of several kinds, which no expression can take: {error}"
-            ) from error
+        return series_array(self._series(name), name)
 
     @cached_property
     def computed(self) -> dict[str, Any]:
