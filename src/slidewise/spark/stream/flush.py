@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from slidewise.definition import Definition
-from slidewise.errors import SlidewiseError
 from slidewise.spark.state.pages import MemoryStore
 from slidewise.spark.state.seven_bits import decode_text
 from slidewise.spark.stream.beat_shard import make_shard
-from slidewise.spark.stream.packing import SHARD
+from slidewise.spark.stream.checkpoint import read_pages
 from slidewise.spark.stream.shard import QueryTerms, Shard
 from slidewise.spark.stream.shard_labels import labelled_shard
 from slidewise.spark.worker.task import task
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 # In milliseconds: past the last moment that Spark's timestamps have, and any window behind it.
 _END = 10**15
@@ -34,27 +33,10 @@ def flush_stream(
     from slidewise.spark.stream.query import plan_stream, query_terms
 
     schema, plan, _ = plan_stream(definition, df, **options)
-    session = df.sparkSession
-    operators = _operators(session, checkpoint)
-    if operator is None and len(operators) != 1:
-        have = f"its operators {', '.join(map(str, operators))} have" if operators else "no operator of it has"
-        raise SlidewiseError(
-            f"the checkpoint {checkpoint} is not that of one definition: {have} state as definitions keep it"
-            + ("; name one with operator=" if operators else "")
-        )
-    state = session.read.format("statestore").option("stateVarName", "pages")
-    state = state.option("operatorId", operators[0] if operator is None else operator).load(str(checkpoint))
-    # A shard's pages lie in one partition of the state, and so in one of what is read.
-    pages = state.selectExpr(f"key.{SHARD}", "user_map_key.number", "user_map_value.page").sortWithinPartitions(SHARD)
+    pages = read_pages(df.sparkSession, checkpoint, operator)
     new = numbered_schema(schema)
     terms = query_terms(definition, df.schema, plan)
     return pages.mapInArrow(task(answer_pages, terms, new.names), new).toDF(*schema.names)
-
-
-def _operators(session: SparkSession, checkpoint: str) -> list[int]:
-    """The numbers of a query's operators whose state may be that of a definition."""
-    rows = session.read.format("state-metadata").load(str(checkpoint)).select("operatorId", "operatorName").collect()
-    return sorted({row.operatorId for row in rows if "transformWithState" in row.operatorName})
 
 
 def answer_pages(terms: QueryTerms, names: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

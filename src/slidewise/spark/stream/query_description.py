@@ -1,27 +1,70 @@
-"""A query's description, as text beside its state: an error can say what differs where another one is started on it."""
+"""A query's description, as text beside its state: which definition wrote it, over which columns, with which options.
+
+An error can say what differs where another one is started on it, and a reader of the state needs nothing else.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.definition import Definition
+from slidewise.definition_files import to_dict
+from slidewise.errors import SlidewiseError
 from slidewise.windows import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MAX_LISTED = 6  # differences in an error
+_QUERY = "query"  # what programs read; all else is for people
+
+
+class QueryDescription(NamedTuple):
+    """What a description says to programs: the definition as `to_dict` gives it, or None where no text can hold it; the
+    stream's columns with Spark's types, the number of shards, and after how many microseconds keys are forgotten."""
+
+    definition: dict[str, Any] | None
+    columns: tuple[tuple[str, str], ...]
+    shards: int
+    forget_after: int | None
 
 
 def describe_query(definition: Definition, schema: StructType, shards: int, forget_after: Duration | None) -> str:
     """A query's definition, its columns and its options as JSON, each under a name."""
     options: dict[str, Any] = {"by": definition.by, "on": definition.on, "ties": definition.ties}
     options |= {"every": definition.every, "offset": definition.offset, "forget_after": forget_after, "shards": shards}
+    description: dict[str, Any]
     description = {f"{name}=": str(value) for name, value in options.items() if value is not None and value != ()}
-    description |= {f"column {field.name!r}": field.dataType.simpleString() for field in schema.fields}
+    columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
+    description |= {f"column {name!r}": kind for name, kind in columns}
     description |= {f"aggregate {name!r}": repr(aggregate) for name, aggregate in definition.columns.items()}
+    lifetime = None if forget_after is None else forget_after.ns // 1_000
+    description[_QUERY] = QueryDescription(_written(definition), tuple(columns), shards, lifetime)._asdict()
     return json.dumps(description)
+
+
+def _written(definition: Definition) -> dict[str, Any] | None:
+    try:
+        written = to_dict(definition)
+        json.dumps(written)
+    except (SlidewiseError, TypeError):  # an operator that no module has, or a parameter that no text can hold
+        return None
+    return written
+
+
+def read_description(text: str) -> QueryDescription | None:
+    """What a description says to programs; None where it says nothing, as older ones do, or makes no sense."""
+    try:
+        query = json.loads(text)[_QUERY]
+        definition, columns = query["definition"], tuple((name, kind) for name, kind in query["columns"])
+        shards, forget_after = query["shards"], query["forget_after"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    sound = (definition is None or isinstance(definition, dict)) and type(shards) is int
+    sound = sound and (forget_after is None or type(forget_after) is int)
+    sound = sound and all(type(name) is str and type(kind) is str for name, kind in columns)
+    return QueryDescription(definition, columns, shards, forget_after) if sound else None
 
 
 def differences(old: str, new: str) -> str:
@@ -36,6 +79,8 @@ def differences(old: str, new: str) -> str:
         was = None
     if not isinstance(was, dict):
         return "what the other one says cannot be read"
+    was.pop(_QUERY, None)
+    now.pop(_QUERY, None)
     changes = [
         f"{name} is gone" if name not in now else f"{name} was {was[name]} and is {now[name]}"
         for name in was
