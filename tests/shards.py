@@ -19,8 +19,11 @@ from slidewise.spark.state.directory import MicroBatch
 from slidewise.spark.state.pages import TRAIL
 from slidewise.spark.stream.beat_shard import make_shard
 from slidewise.spark.stream.history import ShardHistory
-from slidewise.spark.stream.shard import QueryTerms
+from slidewise.spark.stream.query_description import describe_query, query_fingerprint
+from slidewise.spark.stream.shard import QueryTerms, UpgradeTerms
 from slidewise.spark.types import answer_type_of
+from slidewise.spark.upgrade.upgrade import call_shard
+from slidewise.windows import Duration
 
 FINGERPRINT = "ab" * 16
 SECOND = 1_000_000
@@ -62,14 +65,8 @@ class Stream:
     def __init__(
         self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None, **options: Any
     ) -> None:
-        whole = extended_schema(definition, schema)
-        kinds = {
-            name: answer_type_of(one, [whole.field(column).type for column in one.columns])
-            for name, one in definition.aggregates.items()
-        }
         self.definition = definition
-        columns = result_types(definition, kinds, lambda name: schema.field(name).type)
-        self.terms = QueryTerms(definition, FINGERPRINT, kinds, forget_after, columns=columns, **options)
+        self.terms = terms_of(definition, schema, forget_after, **options)
         self.store = Store()
         self.found: list[dict[str, Any]] = []
         self.dropped = self.ahead = self.before_history = 0
@@ -90,6 +87,15 @@ class Stream:
                 self.store.put(number, page)
                 self.timer = timer or self.timer
 
+    def upgrade(
+        self, definition: sw.Sliding, schema: pa.Schema, forget_after: int | None = None, **options: Any
+    ) -> None:
+        """Go on with another definition, over a stream with this schema."""
+        hashed = pa.schema([pa.field(HASH, pa.int64()), *schema])
+        upgrade = UpgradeTerms((self.definition,), hashed)
+        self.definition = definition
+        self.terms = terms_of(definition, schema, forget_after, True, upgrade=upgrade, **options)
+
     def _hashed(self, table: pa.Table) -> pa.Table:
         """The rows behind the hashes of their keys."""
         keys = [lanes.key_of(self.definition, row) for row in table.to_pylist()]
@@ -99,9 +105,11 @@ class Stream:
     def push(self, table: pa.Table, watermark: int, clock: int = 0, batch: int | None = None) -> list[dict[str, Any]]:
         """Rows, and the watermark and the clock of the call in milliseconds; the rows that are answered."""
         self.store.read, self.store.written, self.store.bytes = [], [], 0
-        went = make_shard(self.terms).call(self.store, 3, [self._hashed(table)], watermark, MicroBatch(batch, clock))
-        assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
-        assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
+        shard, rows = make_shard(self.terms), [self._hashed(table)]
+        went = call_shard(shard, self.terms, self.store, 3, rows, watermark, MicroBatch(batch, clock))
+        if self.terms.upgrade is None:
+            assert len(set(self.store.read)) == len(self.store.read), "a page was read twice"
+            assert len(set(self.store.written)) == len(self.store.written), "a page was written twice"
         self.dropped += went.dropped
         self.ahead += went.ahead
         self.before_history += went.before_history
@@ -109,6 +117,29 @@ class Stream:
         rows = [] if went.table is None else went.table.to_pylist()
         self.found += rows
         return rows
+
+
+def terms_of(
+    definition: sw.Sliding,
+    schema: pa.Schema,
+    forget_after: int | None = None,
+    described: bool = False,
+    **options: Any,
+) -> QueryTerms:
+    """The terms of a definition over a stream with this schema, in one shard; its pages may say which one it is."""
+    whole = extended_schema(definition, schema)
+    kinds = {
+        name: answer_type_of(one, [whole.field(column).type for column in one.columns])
+        for name, one in definition.aggregates.items()
+    }
+    columns = result_types(definition, kinds, lambda name: schema.field(name).type)
+    fingerprint = FINGERPRINT
+    if described:
+        names = [(field.name, str(field.type)) for field in schema]
+        fingerprint = query_fingerprint(definition, names, 1, forget_after)
+        lifetime = None if forget_after is None else Duration(forget_after * 1_000)
+        options["description"] = describe_query(definition, names, 1, lifetime)
+    return QueryTerms(definition, fingerprint, kinds, forget_after, columns=columns, shards=1, **options)
 
 
 def times_of(table: pa.Table, on: str) -> Any:

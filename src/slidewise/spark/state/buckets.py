@@ -31,10 +31,14 @@ def part_column(name: str, part: int) -> str:
     return f"{name} {part}" if part else name
 
 
-def keys_schema(schema: pa.Schema, by: Sequence[str], parts: int = 1) -> pa.Schema:
-    """The schema of a page's keys, whose state has so many parts; `schema` is that of the rows."""
+def keys_schema(schema: pa.Schema, by: Sequence[str], parts: int = 1, missing: Sequence[str] = ()) -> pa.Schema:
+    """The schema of a page's keys, whose state has so many parts; `schema` is that of the rows.
+
+    The columns `missing` count the rows that windows still lack, see `warming`.
+    """
     of_key = [(HASH, pa.int64()), (NEWEST, pa.int64()), (COUNT, pa.int64()), (STATES, pa.binary()), (LARGE, pa.int64())]
     of_key += [(part_column(name, i), pa.int64()) for i in range(1, parts) for name in (COUNT, LARGE)]
+    of_key += [(name, pa.int64()) for name in missing]
     return pa.schema([*(schema.field(name) for name in by), *(pa.field(*field) for field in of_key)])
 
 
@@ -121,7 +125,7 @@ class Buckets:
     def _never_null(self) -> list[list[str]]:
         """For the keys and each part the columns that always have a value: our own, and the time of rows."""
         numbers = [part_column(name, i) for i in range(len(self._schemas)) for name in (COUNT, LARGE)]
-        columns = [[HASH, NEWEST, *numbers]]
+        columns = [[HASH, NEWEST, *numbers, *self._directory.warming.columns]]
         for i, schema in enumerate(self._schemas):
             own = [field.name for field in schema if str(field.type) in ("int64", "double", "bool")]
             columns.append(own if i or self._of_page is not np.max else [schema.names[0]])
@@ -135,6 +139,8 @@ class Buckets:
         check_page_keys(keys, hashes, counts, large, self._directory.next_large)
         require(len(keys) and hashes[0] >= buckets[place].low, "keys are of other hashes")
         require(place + 1 == len(buckets) or hashes[-1] < buckets[place + 1].low, "keys are of other hashes")
+        for name in self._directory.warming.columns:
+            require((keys.numbers(name) >= 0).all(), "keys lack a negative number of rows")
         newest = keys.numbers(NEWEST)
         require(self._of_page(newest) == buckets[place].newest, "keys have other times than the directory says")
         if self._of_page is np.max:

@@ -7,6 +7,7 @@ older one put in its place, the directory is that of an earlier call, and the ot
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from slidewise.engine.codec import Reader, Writer
 from slidewise.errors import SnapshotError
 from slidewise.spark.state.page_checks import check_directory, reading
 from slidewise.spark.state.pages import DIRECTORY, LARGE_KEY_BITS, RESTORE, TRAIL, Pages
+from slidewise.spark.state.warming import Warming
 
 
 class MicroBatch(NamedTuple):
@@ -66,6 +68,8 @@ class Directory:
         self.calls = 0
         self.batch: int | None = None  # that of the last call
         self.history: int | None = None  # rows at or before this time were loaded before the stream began
+        self.generations: dict[str, int] = {}  # see `stored_specs`
+        self.warming = Warming()
         self._free: list[int] = []  # pages that were dropped in this call
         payload = pages.read(DIRECTORY)
         if payload is None:
@@ -80,8 +84,11 @@ class Directory:
             if not source.ended:  # as versions from 3 on have it
                 self.recent = (source.size(), source.size())
                 self.calls, self.batch = source.size(), source.value()
-            if not source.ended:  # as streams that began with a history have it
+            if not source.ended:  # as streams that began with a history, or were upgraded, have it
                 self.history = source.value()
+            if not source.ended:  # as streams that were upgraded have it
+                self.generations = dict(source.value())
+                self.warming = Warming(dict(source.value()), tuple(source.value()))
             source.end()
             check_directory(self)
         pages.first_new = self.next_large << LARGE_KEY_BITS
@@ -109,6 +116,14 @@ class Directory:
             )
         self.batch = batch.number
         self.calls += 1
+
+    def moved_to(self, pages: Pages) -> Directory:
+        """The same directory over pages of another query, which lie in the same store."""
+        moved = copy(self)
+        moved._pages = pages
+        moved.waiting, moved.buckets, moved._free = list(self.waiting), list(self.buckets), []
+        pages.first_new = self._pages.first_new
+        return moved
 
     def drop_page(self, number: int) -> None:
         """Drop a page; the next new one may have its number, and writing over it saves a removal."""
@@ -148,8 +163,13 @@ class Directory:
         out.size(self.recent[1])
         out.size(self.calls)
         out.value(self.batch)
-        if self.history is not None:
+        upgraded = bool(self.generations) or self.warming != Warming()
+        if self.history is not None or upgraded:
             out.value(self.history)
+        if upgraded:
+            out.value(list(self.generations.items()))
+            out.value(list(self.warming.known_from.items()))
+            out.value(list(self.warming.by_key))
 
     def touched(self, hashes: Array) -> list[int]:
         """The places in `buckets` of the pages that keys with these hashes belong to."""

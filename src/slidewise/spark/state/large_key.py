@@ -16,6 +16,7 @@ and those behind it once they are answered. The open cell never leaves the open 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -111,6 +112,34 @@ class LargeKey:
             window.start_at(0)
         self._append(rows.slice(0, 0), rows)
         self._finish()
+
+    def rebuild(self, pieces: Iterable[pa.Table]) -> None:
+        """Take the rows of all pieces, the first of which is the oldest; every window begins at the first of them.
+
+        What is written does not stay in memory.
+        """
+        for window in self._windows:
+            window.start_at(0)
+        tail = self._schema.empty_table()
+        for rows in pieces:
+            tail = self._append(tail, rows)
+            self._pages.spill()
+        self._finish()
+
+    def chunks(self) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of all chunks, the oldest first, and the position of each one's first row; none stays in memory."""
+        at = min((place for chunk, place in self._starts if chunk == self._low), default=self._tail_at)
+        for number in range(self._low, self._tail + 1):
+            chunk = self._chunk(number)
+            yield at, chunk
+            at += len(chunk)
+            del self._chunks[number]
+            self._pages.spill()
+
+    @property
+    def count(self) -> int:
+        """The position behind the last row."""
+        return self._tail_at + len(self._chunk(self._tail))
 
     def push(self, rows: pa.Table, queries: Queries | None = None) -> dict[str, pa.Array]:
         """The answers by name for new rows, sorted, or for queries among them; rows are part of the windows then.
@@ -245,8 +274,8 @@ class LargeKey:
             arrays.append(typed(member.operator, readied(member.operator, columns), types, answers))
         return arrays
 
-    def _append(self, tail: pa.Table, rows: pa.Table) -> None:
-        """Put rows behind the open chunk's, and close it where it is full."""
+    def _append(self, tail: pa.Table, rows: pa.Table) -> pa.Table:
+        """Put rows behind the open chunk's, and close it where it is full; the rows of the open chunk afterwards."""
         table = pa.concat_tables([tail, rows]).combine_chunks()
         size = max(1, CHUNK_BYTES * len(table) // max(table.nbytes, 1))
         while len(table) >= size + self._min_open:
@@ -257,6 +286,7 @@ class LargeKey:
                 if group.bounded:
                     window.insert(self._fold(group, closed))
         self._pages.write(self._base + 1 + self._tail, batch_to_bytes(one_batch(table)))
+        return table
 
     def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
         return group.fold(SortedRows(chunk, self._definition, np.zeros(len(chunk), np.int64)))
@@ -375,6 +405,6 @@ class LargeCells(LargeKey):
     def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
         return state_of(group, self._tables.cells(chunk, group.spec.members))
 
-    def _append(self, tail: pa.Table, rows: pa.Table) -> None:
+    def _append(self, tail: pa.Table, rows: pa.Table) -> pa.Table:
         both = pa.concat_tables([tail, rows]).slice(self._passed)
-        super()._append(tail.slice(0, 0), self._tables.table(self._tables.folded(self._tables.cells(both))))
+        return super()._append(tail.slice(0, 0), self._tables.table(self._tables.folded(self._tables.cells(both))))

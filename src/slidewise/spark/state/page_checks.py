@@ -79,6 +79,11 @@ def check_directory(directory: Directory) -> None:
             whole(value, LOWEST, HIGHEST, f"what is {name}")
     if directory.history is not None:
         require(directory.released is not None and directory.history <= directory.released, "history was not released")
+    for name, number in (*directory.generations.items(), *directory.warming.known_from.items()):
+        require(type(name) is str, "an aggregate has no name")
+        whole(number, LOWEST, HIGHEST, f"the number of {shown(name)}")
+    require(all(type(name) is str for name in directory.warming.by_key), "an aggregate has no name")
+    require(len({*directory.warming.by_key}) == len(directory.warming.by_key), "an aggregate is named twice")
     whole(directory.calls, 0, HIGHEST - 1, "the number of calls")
     if directory.batch is not None:
         whole(directory.batch, 0, HIGHEST, "the last micro-batch")

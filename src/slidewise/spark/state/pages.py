@@ -29,7 +29,7 @@ from slidewise.spark.state.compression import compress, decompress
 from slidewise.spark.state.page_checks import check_message, reading, require
 
 MAGIC = b"SWPG"
-VERSION = 3
+VERSION = 4
 OLDEST = 2  # that can be read
 DIRECTORY = 0
 DESCRIPTION = 2**63 - 1  # the page with the query's description
@@ -113,6 +113,12 @@ class Pages:
                 self.bytes_written += len(page)
                 self._store.put(number, page)
 
+    def spill(self) -> None:
+        """Write what has changed, and hold no page in memory any more."""
+        self.flush()
+        self._changed.clear()
+        self._read.clear()
+
 
 def seal_page(payload: bytes, fingerprint: str, shard: int, number: int) -> bytes:
     """A payload as a page: compressed, behind a header and before a checksum."""
@@ -149,6 +155,11 @@ def open_page(page: bytes, fingerprint: str | None, shard: int, number: int) -> 
         )
     with reading(what):
         return decompress(how, page[_HEADER.size : -_DIGEST], size)
+
+
+def page_fingerprint(page: bytes) -> str:
+    """The fingerprint of the query that wrote a page, which is not validated yet."""
+    return page[6:22].hex()
 
 
 RESTORE = "restore the checkpoint from a copy, or start from a new one"

@@ -86,7 +86,7 @@ class ShardState:
         self.parts: list[PartState] = [RowState(pages, directory, definition, schema, answers, by_rows)]
         for number, spec in enumerate(by_cells, 1):
             self.parts.append(CellState(pages, directory, definition, schema, answers, spec, number))
-        keys = keys_schema(schema, definition.by, len(self.parts))
+        keys = keys_schema(schema, definition.by, len(self.parts), directory.warming.columns)
         self.buckets = Buckets(pages, directory, keys, [part.schema for part in self.parts])
 
 
@@ -160,7 +160,7 @@ class PartState(ABC):
     ) -> tuple[dict[str, pa.Array], pa.Table, Array]:
         """The same for rows of small keys; keys that have become too large for a page get a number in `large`."""
 
-    def _split_large(
+    def split_large(
         self, stored: pa.Table, ends: tuple[Array, Array], which: Array, runs: Runs, large: Array
     ) -> tuple[pa.Table, Array]:
         """State of small keys in shared pages, and how much of it each; those that are too large leave for their own.
@@ -206,13 +206,7 @@ class RowState(PartState):
     ) -> None:
         super().__init__(pages, directory, definition, answers)
         self._specs = specs
-        assert definition.on is not None
-        needed = {definition.on: None}
-        for aggregate in definition.aggregates.values():
-            if aggregate.window is not None and aggregate.window.keeps is not Keeps.CELLS:
-                needed |= dict.fromkeys(aggregate.columns)
-                needed |= {} if aggregate.condition is None else {aggregate.condition: None}
-        self.schema = pa.schema([schema.field(name) for name in needed])
+        self.schema = pa.schema([schema.field(name) for name in stored_columns(definition)])
 
     @cached_property
     def _groups(self) -> list[ChunkAggregates]:
@@ -248,10 +242,21 @@ class RowState(PartState):
         asked = None if queries is None else queries.among(which)
         answers, firsts = _slide_rows(self._specs, sorted_rows, label, asked)
         stops = np.searchsorted(codes, np.arange(len(which)), side="right")
-        return answers, *self._split_large(rows, (firsts, stops), which, runs, large)
+        return answers, *self.split_large(rows, (firsts, stops), which, runs, large)
 
     def _inputs(self, rows: pa.Table) -> pa.Table:
         return rows.select(self.schema.names)
+
+
+def stored_columns(definition: Definition) -> list[str]:
+    """The columns of rows that are stored: the time, and what is read by aggregates over windows without a grain."""
+    assert definition.on is not None
+    needed = {definition.on: None}
+    for aggregate in definition.aggregates.values():
+        if aggregate.window is not None and aggregate.window.keeps is not Keeps.CELLS:
+            needed |= dict.fromkeys(aggregate.columns)
+            needed |= {} if aggregate.condition is None else {aggregate.condition: None}
+    return list(needed)
 
 
 class CellState(PartState):
@@ -270,11 +275,11 @@ class CellState(PartState):
         super().__init__(pages, directory, definition, answers)
         self._spec = spec
         self._part = part
-        self._tables = CellTables(definition, spec, schema)
-        self.schema = self._tables.schema
+        self.tables = CellTables(definition, spec, schema)
+        self.schema = self.tables.schema
 
     def _open_large(self, number: int) -> LargeCells:
-        return LargeCells(self._pages, self._definition, self._tables, number)
+        return LargeCells(self._pages, self._definition, self.tables, number)
 
     def _slide_small(
         self,
@@ -291,7 +296,7 @@ class CellState(PartState):
         counts = np.zeros(len(which), np.int64)  # cells that each run goes on from
         stored = before.numbers(part_column(COUNT, self._part))
         counts[np.searchsorted(which, runs.first[runs.connected][stored > 0])] = stored[stored > 0]
-        old = self._tables.cells(before.parts[self._part]) if stored.any() else None
+        old = self.tables.cells(before.parts[self._part]) if stored.any() else None
         try:
             batch = self._cell_batch(self._spec, rows, counts, old, asked)
             arrays = batch.arrays()
@@ -300,7 +305,7 @@ class CellState(PartState):
             raise self._located(error, rows, counts, old) from error
         answers = {member.name: array for member, array in zip(self._spec.members, arrays, strict=True)}
         ends = stops[:-1], stops[1:]
-        return answers, *self._split_large(self._tables.table(cells), ends, which, runs, large)
+        return answers, *self.split_large(self.tables.table(cells), ends, which, runs, large)
 
     def _cell_batch(
         self, spec: WindowSpec, rows: SortedRows, counts: Array, old: Cells | None, queries: Queries | None = None

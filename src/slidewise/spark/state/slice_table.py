@@ -28,7 +28,7 @@ class SliceTables:
 
     def __init__(self, plan: SlicePlan, empty: BeatSlices, arguments: list[Arguments]) -> None:
         self._plan = plan
-        self._empty = empty
+        self.empty = empty
         self._members = [Member(_users(plan, i), part.operator, None, 1) for i, part in enumerate(plan.parts)]
         fields = [pa.field(NUMBER, pa.int64())]
         for i, (part, stored, inputs) in enumerate(zip(plan.parts, empty.parts, arguments, strict=True)):
@@ -67,7 +67,7 @@ class SliceTables:
         require(((numbers > -_FARTHEST) & (numbers < _FARTHEST)).all(), "a slice has a number that none can have")
         check_row_order(numbers, np.searchsorted(codes, np.arange(codes[-1] + 2 if len(codes) else 1)), once=True)
         parts: list[Stored] = []
-        for i, (part, like) in enumerate(zip(self._plan.parts, self._empty.parts, strict=True)):
+        for i, (part, like) in enumerate(zip(self._plan.parts, self.empty.parts, strict=True)):
             counts = _array(table.column(f"{i} rows"), np.dtype(np.int64))
             require((counts >= 0).all() and counts.sum() < 2**62, "a slice has a number of rows that none can have")
             columns = [table.column(f"{i} {j}").combine_chunks() for j in range(_width(part, like))]

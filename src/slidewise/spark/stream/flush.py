@@ -12,6 +12,7 @@ from slidewise.spark.stream.beat_shard import make_shard
 from slidewise.spark.stream.checkpoint import read_pages
 from slidewise.spark.stream.shard import QueryTerms, Shard
 from slidewise.spark.stream.shard_labels import labelled_shard
+from slidewise.spark.upgrade.upgrade import call_shard
 from slidewise.spark.worker.task import task
 
 if TYPE_CHECKING:
@@ -46,14 +47,16 @@ def answer_pages(terms: QueryTerms, names: list[str], batches: Iterable[pa.Recor
     for batch in batches:
         for its_label, number, page in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if its_label != label:
-                yield from _flush_shard(shard, label, pages, names)
+                yield from _flush_shard(shard, terms, label, pages, names)
                 label, pages = its_label, MemoryStore()
             pages.put(number, decode_text(page))
-    yield from _flush_shard(shard, label, pages, names)
+    yield from _flush_shard(shard, terms, label, pages, names)
 
 
-def _flush_shard(shard: Shard, label: int | None, pages: MemoryStore, names: list[str]) -> Iterator[pa.RecordBatch]:
+def _flush_shard(
+    shard: Shard, terms: QueryTerms, label: int | None, pages: MemoryStore, names: list[str]
+) -> Iterator[pa.RecordBatch]:
     if label is not None:
-        table = shard.call(pages, labelled_shard(label), [], _END).table
+        table = call_shard(shard, terms, pages, labelled_shard(label), [], _END).table
         if table is not None:
             yield from table.rename_columns(names).combine_chunks().to_batches()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.definition import Definition
@@ -14,7 +13,7 @@ from slidewise.spark.schema import answer_types, check_schema, column_types, res
 from slidewise.spark.stream.history import check_history, history_pages
 from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
 from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
-from slidewise.spark.stream.query_description import describe_query
+from slidewise.spark.stream.query_description import describe_query, query_fingerprint
 from slidewise.spark.stream.shard import QueryTerms
 from slidewise.spark.worker.task import processor, task
 from slidewise.windows import Duration
@@ -115,16 +114,18 @@ def query_terms(
 ) -> QueryTerms:
     """The terms that workers get of a definition on a stream with this schema, and with answers of these types."""
     forget_after = None if plan.forget_after is None else plan.forget_after.ns // 1_000
+    columns_of_stream = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     return QueryTerms(
         definition,
-        _fingerprint(definition, schema, plan.shards, forget_after),
+        query_fingerprint(definition, columns_of_stream, plan.shards, forget_after),
         answer_types(definition, schema) if answers is None else answers,
         forget_after,
-        describe_query(definition, schema, plan.shards, plan.forget_after),
+        describe_query(definition, columns_of_stream, plan.shards, plan.forget_after),
         None if plan.ahead is None else plan.ahead.ns // 1_000,
         plan.late_to,
         columns=columns or column_types(definition, schema),
         warm=plan.warm,
+        shards=plan.shards,
     )
 
 
@@ -326,10 +327,3 @@ def _forget_after(definition: Definition, given: GivenDuration) -> Duration | No
                 "make it as long"
             )
     return forget_after
-
-
-def _fingerprint(definition: Definition, schema: StructType, shards: int, forget_after: int | None) -> str:
-    """A digest of all that the state in a checkpoint depends on."""
-    columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
-    text = repr((definition.fingerprint(), columns, shards, forget_after))
-    return blake2b(text.encode(), digest_size=16).hexdigest()

@@ -6,15 +6,15 @@ An error can say what differs where another one is started on it, and a reader o
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from ast import literal_eval
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.definition_files import to_dict
 from slidewise.errors import SlidewiseError
 from slidewise.windows import Duration
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 _MAX_LISTED = 6  # differences in an error
 _QUERY = "query"  # what programs read; all else is for people
@@ -30,18 +30,27 @@ class QueryDescription(NamedTuple):
     forget_after: int | None
 
 
-def describe_query(definition: Definition, schema: StructType, shards: int, forget_after: Duration | None) -> str:
-    """A query's definition, its columns and its options as JSON, each under a name."""
+def describe_query(
+    definition: Definition, columns: Sequence[tuple[str, str]], shards: int, forget_after: Duration | None
+) -> str:
+    """A query's definition, its columns with Spark's types and its options as JSON, each under a name."""
     options: dict[str, Any] = {"by": definition.by, "on": definition.on, "ties": definition.ties}
     options |= {"every": definition.every, "offset": definition.offset, "forget_after": forget_after, "shards": shards}
     description: dict[str, Any]
     description = {f"{name}=": str(value) for name, value in options.items() if value is not None and value != ()}
-    columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     description |= {f"column {name!r}": kind for name, kind in columns}
     description |= {f"aggregate {name!r}": repr(aggregate) for name, aggregate in definition.columns.items()}
     lifetime = None if forget_after is None else forget_after.ns // 1_000
     description[_QUERY] = QueryDescription(_written(definition), tuple(columns), shards, lifetime)._asdict()
     return json.dumps(description)
+
+
+def query_fingerprint(
+    definition: Definition, columns: Sequence[tuple[str, str]], shards: int, forget_after: int | None
+) -> str:
+    """A digest of all that the state in a checkpoint depends on; `forget_after` is in microseconds."""
+    text = repr((definition.fingerprint(), list(columns), shards, forget_after))
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _written(definition: Definition) -> dict[str, Any] | None:
@@ -54,17 +63,32 @@ def _written(definition: Definition) -> dict[str, Any] | None:
 
 
 def read_description(text: str) -> QueryDescription | None:
-    """What a description says to programs; None where it says nothing, as older ones do, or makes no sense."""
+    """What a description says to programs; None where it makes no sense."""
     try:
-        query = json.loads(text)[_QUERY]
+        description = json.loads(text)
+        query = description.get(_QUERY) or _from_words(description)
         definition, columns = query["definition"], tuple((name, kind) for name, kind in query["columns"])
         shards, forget_after = query["shards"], query["forget_after"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, SyntaxError, RecursionError, SlidewiseError):
         return None
     sound = (definition is None or isinstance(definition, dict)) and type(shards) is int
     sound = sound and (forget_after is None or type(forget_after) is int)
     sound = sound and all(type(name) is str and type(kind) is str for name, kind in columns)
     return QueryDescription(definition, columns, shards, forget_after) if sound else None
+
+
+def _from_words(description: dict[str, str]) -> dict[str, Any]:
+    """What older descriptions, which are for people only, say of a query."""
+    column, lifetime = "column ", description.get("forget_after=")
+    columns = [
+        (literal_eval(name[len(column) :]), kind) for name, kind in description.items() if name.startswith(column)
+    ]
+    return {
+        "definition": None,
+        "columns": columns,
+        "shards": int(description["shards="]),
+        "forget_after": None if lifetime is None else Duration.of(lifetime).ns // 1_000,
+    }
 
 
 def differences(old: str, new: str) -> str:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.arrays import Array
 from slidewise.columns.series import read
 from slidewise.definition import Definition
 from slidewise.engine.computed.columns import extended_schema, result_arrays, with_arguments
 from slidewise.engine.sorting import key_codes, sort_rows
-from slidewise.engine.window_spec import WindowSpec, window_specs_of
-from slidewise.errors import InputError, SnapshotError
+from slidewise.engine.window_spec import WindowSpec
+from slidewise.errors import InputError
 from slidewise.spark.sort.sorted_rows import check_times, microseconds, row_label
 from slidewise.spark.state import buckets as B
 from slidewise.spark.state.buckets import KeyTable
@@ -25,7 +26,9 @@ from slidewise.spark.state.directory import NO_BATCH, Directory, MicroBatch
 from slidewise.spark.state.page_checks import stored_schema
 from slidewise.spark.state.pages import DESCRIPTION, OtherQueryError, Pages, PageStore
 from slidewise.spark.state.shard_state import PartState, RunningState, Runs, ShardState
+from slidewise.spark.state.stored_specs import stored_specs
 from slidewise.spark.state.waiting_rows import put_waiting, take_due
+from slidewise.spark.state.warming import Warming, incomplete_columns, missing_column
 from slidewise.spark.stream.late_rows import (
     AHEAD,
     BEFORE_HISTORY,
@@ -37,8 +40,6 @@ from slidewise.spark.stream.late_rows import (
     warn_if_many,
 )
 from slidewise.spark.stream.query_description import differences
-
-_MICROSECOND = 1_000  # in nanoseconds, as windows count
 
 
 class LabelTerms(NamedTuple):
@@ -52,6 +53,14 @@ class LabelTerms(NamedTuple):
     own: Mapping[str, str] = MappingProxyType({})
 
 
+class UpgradeTerms(NamedTuple):
+    """The definitions one of which wrote a checkpoint, and the schema of the stream's rows now, behind the hashes of
+    their keys."""
+
+    old: tuple[Definition, ...]
+    schema: pa.Schema
+
+
 @dataclass(frozen=True)
 class QueryTerms:
     """The terms of a query: the definition, the fingerprint, the type of each aggregate, and how long keys live.
@@ -59,7 +68,8 @@ class QueryTerms:
     `forget_after` is in microseconds; keys without a row for longer start anew. `description` is all of it as text.
     Rows more than `ahead` microseconds past the clock are put aside; with `late_to`, rows that are not taken in come
     out too, and this column says why. With `labels`, these are answered, and not the rows. `columns` has the type of
-    each column that comes out, where some are expressions over aggregates.
+    each column that comes out, where some are expressions over aggregates. With `only_complete`, answers of windows
+    that an upgrade left incomplete are null. `upgrade` is what a checkpoint of another definition is converted by.
     """
 
     definition: Definition
@@ -72,6 +82,9 @@ class QueryTerms:
     labels: LabelTerms | None = None
     columns: dict[str, pa.DataType] | None = None
     warm: bool = False  # whether the query was given a history
+    shards: int = 0  # as far as is known
+    only_complete: bool = False
+    upgrade: UpgradeTerms | None = None
 
     @property
     def outputs(self) -> dict[str, pa.DataType]:
@@ -106,11 +119,19 @@ class Shard:
     def __init__(self, terms: QueryTerms) -> None:
         self._terms = terms
         self._definition = terms.definition
-        specs = [spec.scaled(_MICROSECOND) for spec in window_specs_of(terms.definition, spikes=False)]
-        self._sliding = [spec for spec in specs if not spec.running]
-        self._running = RunningState(terms.definition, [spec for spec in specs if spec.running])
-        self._lifetime = lifetime(specs, terms.forget_after)
+        self._generations: dict[str, int] | None = None
+        self._use_specs({})
         self._loading = False
+
+    def _use_specs(self, generations: dict[str, int]) -> None:
+        """Go by the specs of aggregates that are of these generations."""
+        if generations == self._generations:
+            return
+        self._generations = generations
+        specs = stored_specs(self._definition, generations)
+        self._sliding = [spec for spec in specs if not spec.running]
+        self._running = RunningState(self._definition, [spec for spec in specs if spec.running])
+        self._lifetime = lifetime(specs, self._terms.forget_after)
 
     def call(
         self, store: PageStore, number: int, tables: list[pa.Table], watermark: int, batch: MicroBatch = NO_BATCH
@@ -124,7 +145,8 @@ class Shard:
         directory.begin_call(batch)
         until = watermark * 1_000 if watermark > 0 else None
         schema = stored_schema(directory.schema, B.HASH, self._definition) if directory.schema else tables[0].schema
-        directory.schema = directory.schema or self._stored_schema(schema).serialize().to_pybytes()
+        directory.schema = directory.schema or self.stored_schema(schema).serialize().to_pybytes()
+        self._use_specs(directory.generations)
         table = pa.concat_tables([_cast(table, schema) for table in tables]) if tables else schema.empty_table()
         on = self._definition.on
         assert on is not None
@@ -142,6 +164,8 @@ class Shard:
             table = pa.concat_tables([*rest, table.filter(~is_due)])
             before, directory.released = directory.released, until
             answered = self._release(pages, directory, schema, pa.concat_tables(due), until, before)
+            complete = directory.warming.complete_from(self._sliding)
+            directory.warming = directory.warming.without([name for name, time in complete.items() if time <= until])
         put_waiting(pages, directory, table, on)
         timer, directory.timer = directory.timer, self._timer(directory)
         directory.write()
@@ -155,7 +179,8 @@ class Shard:
         pages = Pages(store, self._terms.fingerprint, number)
         directory = self._directory(pages)
         directory.begin_call(NO_BATCH)
-        directory.schema = self._stored_schema(schema).serialize().to_pybytes()
+        directory.schema = self.stored_schema(schema).serialize().to_pybytes()
+        self._use_specs({})
         return ShardLoad(pages, directory, schema)
 
     def load(self, state: ShardLoad, table: pa.Table, until: int) -> None:
@@ -192,12 +217,12 @@ class Shard:
             other = pages.description()
             if not other or not self._terms.description:
                 raise
-            raise SnapshotError(f"{error} ({differences(other, self._terms.description)})") from None
+            raise OtherQueryError(f"{error} ({differences(other, self._terms.description)})") from None
         if not directory.schema and self._terms.description:
             pages.write(DESCRIPTION, self._terms.description.encode())
         return directory
 
-    def _stored_schema(self, schema: pa.Schema) -> pa.Schema:
+    def stored_schema(self, schema: pa.Schema) -> pa.Schema:
         """The rows' schema, as the directory has it."""
         return schema
 
@@ -242,22 +267,51 @@ class Shard:
         stored, numbers = [], []  # what each part stores, and of each key how much of it, or its number as a large one
         for i, part in enumerate(state.parts):
             large = self._large_keys(part, i, old, keys, runs)
-            part_answers, rows, counts, large = part.slide(before, table, runs, large)
+            part_answers, rows, kept, large = part.slide(before, table, runs, large)
             answers |= part_answers
             stored.append(rows)
-            numbers.append((pa.array(counts), pa.array(large)))
+            numbers.append((pa.array(kept), pa.array(large)))
         running_answers, running_states = self._running.run(before, table, runs)
         answers |= running_answers
-        last_rows = np.append(starts[1:], len(table)) - 1
-        written = self._after(old, keys, table, starts, times[last_rows], stored, numbers, running_states)
+        stops = np.append(starts[1:], len(table))
+        missing = self._missing(state.directory, old, keys, runs.connected)
+        counts = stops - starts
+        left = [np.where(runs.last == runs.first, np.maximum(rows - counts, 0), 0) for rows in missing.values()]
+        written = self._after(old, keys, table, starts, times[stops - 1], stored, numbers, running_states, left)
         self._write(state, places, written, until)
         if self._loading:
             return None
         columns = result_arrays(
             self._definition, answers, table.column, len(table), lambda row: self._label(table, row)
         )
+        if self._terms.only_complete:
+            goes_on = runs.each == np.repeat(runs.first, counts)  # and has not been forgotten before the row
+            by_row = {name: np.where(goes_on, np.repeat(rows, counts), 0) for name, rows in missing.items()}
+            numbers_in_key = 1 + np.arange(len(table)) - np.repeat(starts, counts)
+            masks = {name: numbers_in_key < lacking for name, lacking in by_row.items()}
+            columns = self._only_complete(columns, times, state.directory.warming, masks)
         table = table.drop_columns([B.HASH, *self._definition.stages.arguments])
         return self._appended(table, columns)
+
+    def _missing(self, directory: Directory, old: KeyTable, keys: Array, connected: Array) -> dict[str, Array]:
+        """By aggregate the rows that the windows of these keys still lack; none where a key starts anew."""
+        missing = {}
+        for i, name in enumerate(directory.warming.by_key):
+            missing[name] = np.zeros(len(keys), np.int64)
+            missing[name][connected] = old.numbers(missing_column(i))[keys[connected]]
+        return missing
+
+    def _only_complete(
+        self, columns: dict[str, pa.Array], times: Array, warming: Warming, masks: dict[str, Array]
+    ) -> dict[str, pa.Array]:
+        """The columns with nulls where an aggregate that they are computed from is incomplete.
+
+        `times` are those of the answers, and `masks` say where windows that go by rows are incomplete.
+        """
+        masks |= {name: times < time for name, time in warming.complete_from(self._sliding).items()}
+        for name, mask in incomplete_columns(self._definition, masks).items():
+            columns[name] = pc.if_else(pa.array(mask), pa.scalar(None, columns[name].type), columns[name])
+        return columns
 
     def _label(self, table: pa.Table, row: int) -> str:
         return row_label(self._definition, table, row, ())
@@ -289,13 +343,16 @@ class Shard:
         stored: list[pa.Table],
         numbers: list[tuple[pa.Array, pa.Array]],
         running: list[bytes | None],
+        missing: Sequence[Array] = (),
     ) -> KeyTable:
         """The keys after a call: those of `old` that are none of `keys`, and these, of each a row of the table and the
-        newest time. What each part stores of them, how much of it or the numbers of large keys, and running states."""
+        newest time. What each part stores of them, how much of it or the numbers of large keys, running states, and the
+        rows that windows still lack."""
         first_rows = pa.array(rows)
         columns = [table.column(name).take(first_rows) for name in (*self._definition.by, B.HASH)]
         columns += [pa.array(newest), numbers[0][0], pa.array(running, pa.binary()), numbers[0][1]]
         columns += [column for both in numbers[1:] for column in both]
+        columns += [pa.array(rows) for rows in missing]
         touched = pa.table(columns, schema=old.table.schema)
         others = old.taken(np.setdiff1d(np.arange(len(old)), keys))
         parts = [pa.concat_tables(both) for both in zip(others.parts, stored, strict=True)]

@@ -1,0 +1,306 @@
+"""What becomes of each aggregate when one definition takes the place of another on a stream; plain data, nothing runs.
+
+Exact windows keep their rows, so an aggregate over columns that are stored can be computed as far back as rows are
+kept. Windows with a grain keep cells, windows over everything so far keep states, and those of the same operator over
+the same columns go on. On a beat, slices of the same operator go on. Everything else starts with what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from slidewise.definition import Definition
+from slidewise.engine.beats.parts import Part, SlicePlan
+from slidewise.engine.window_spec import WindowSpec
+from slidewise.errors import SlidewiseError
+from slidewise.expressions.expression import columns_of
+from slidewise.operators.aggregate import PlainAggregate
+from slidewise.operators.operator import Operator
+from slidewise.spark.state.shard_state import stored_columns
+from slidewise.spark.state.stored_specs import stored_specs
+from slidewise.spark.state.warming import Warming, complete_from, goes_by_time, rows_needed
+from slidewise.windows import Beats, Window
+from slidewise.windows.kind import Keeps
+
+
+class Source(Enum):
+    """What an aggregate begins with: rows that are stored; cells, states or slices of the same operator; nothing."""
+
+    ROWS = "rows"
+    CELLS = "cells"
+    STATES = "states"
+    SLICES = "slices"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an aggregate begins with; `old` is the one whose cells or states go on, and `spec` the number of the old
+    spec that this is a member of. `same` is whether there was one like it over a window of its kind."""
+
+    name: str
+    source: Source
+    old: str | None = None
+    spec: int | None = None
+    same: bool = False
+
+
+class Origin(NamedTuple):
+    """Where a column of rows comes from: a stored column, or stored columns that it is computed from; None and None
+    where it was never stored."""
+
+    stored: str | None
+    parts: tuple[str, ...] | None
+
+    @property
+    def known(self) -> bool:
+        return self.stored is not None or self.parts is not None
+
+
+class Changes:
+    """The changes from one definition to another; aggregates of the old one are of these generations.
+
+    A change that cannot be made is an error, with the reason.
+    """
+
+    def __init__(self, old: Definition, new: Definition, generations: Mapping[str, int] | None = None) -> None:
+        check_change(old, new)
+        self.old = old
+        self.new = new
+        self.old_specs = stored_specs(old, generations or {})
+        self._old_numbers = {member.name: i for i, spec in enumerate(self.old_specs) for member in spec.members}
+        change = self._change if new.every is None else self._change_of_slices
+        self.each = {name: change(name, aggregate) for name, aggregate in new.aggregates.items()}
+
+    @cached_property
+    def generations(self) -> dict[str, int]:
+        """The generations of new aggregates: those of a spec that begin with the same rows share one."""
+        numbers: dict[str, int] = {}
+        for spec in stored_specs(self.new, {}):
+            origins: list[Any] = []
+            for member in spec.members if spec.keeps is not Keeps.ROWS else ():
+                origin = self.each[member.name].source, self.each[member.name].spec
+                if origin not in origins:
+                    origins.append(origin)
+                if origins.index(origin):
+                    numbers[member.name] = origins.index(origin)
+        return numbers
+
+    @cached_property
+    def new_specs(self) -> list[WindowSpec]:
+        return stored_specs(self.new, self.generations)
+
+    def new_spec(self, name: str) -> WindowSpec:
+        """The spec of an aggregate of the new definition."""
+        return next(spec for spec in self.new_specs if any(member.name == name for member in spec.members))
+
+    def old_spec(self, name: str) -> WindowSpec:
+        """The spec of an aggregate of the old definition."""
+        return self.old_specs[self._old_numbers[name]]
+
+    def _change(self, name: str, aggregate: PlainAggregate) -> Change:
+        keeps = _window(aggregate).keeps
+        like = [other for other, old in self.old.aggregates.items() if self._is_like(old, aggregate)]
+        like = [other for other in like if _window(self.old.aggregates[other]).keeps is keeps]
+        rows = Source.ROWS if self.has_rows and self._is_stored(aggregate) else Source.NOTHING
+        if keeps is Keeps.STATE and like:
+            return Change(name, Source.STATES, like[0], self._old_numbers[like[0]], True)
+        fit = [other for other in like if self._fits(other, aggregate)] if keeps is Keeps.CELLS else []
+        if fit:
+            farthest = min(fit, key=lambda other: self.old_spec(other).cut(0))
+            if rows is Source.NOTHING or self.old_spec(farthest).cut(0) <= self._rows_from(0):
+                return Change(name, Source.CELLS, farthest, self._old_numbers[farthest], True)
+        return Change(name, rows, same=bool(like))
+
+    def _change_of_slices(self, name: str, aggregate: PlainAggregate) -> Change:
+        plan = SlicePlan(self.new, in_batch=False)
+        part = next(plan.parts[asked.part] for asked in plan.asked if asked.name == name)
+        found = self.old_slices(part) is not None
+        same = any(self._is_like(old, aggregate) for old in self.old.aggregates.values())
+        return Change(name, Source.SLICES if found else Source.NOTHING, same=same)
+
+    def old_slices(self, part: Part) -> int | None:
+        """Which part of the old definition's slices is the same as one of the new definition's; None for none."""
+        wanted = self._part_key(self.new, part)
+        parts = SlicePlan(self.old, in_batch=False).parts
+        return next((i for i, old in enumerate(parts) if self._part_key(self.old, old) == wanted), None)
+
+    def _part_key(self, definition: Definition, part: Part) -> tuple[Any, ...]:
+        columns = tuple(argument_key(definition, column) for column in part.columns)
+        operator = None if part.by_rows else operator_key(part.operator)  # all quantiles need the same rows
+        return operator, columns, argument_key(definition, part.condition)
+
+    def _is_like(self, old: PlainAggregate, new: PlainAggregate) -> bool:
+        """Whether two aggregates have the same operator, arguments and condition."""
+        return (
+            operator_key(old.operator) == operator_key(new.operator)
+            and [argument_key(self.old, x) for x in old.columns] == [argument_key(self.new, x) for x in new.columns]
+            and argument_key(self.old, old.condition) == argument_key(self.new, new.condition)
+        )
+
+    def _fits(self, old: str, new: PlainAggregate) -> bool:
+        """Whether cells can be made those of another grain: it is a multiple of theirs."""
+        window, wanted = _window(self.old.aggregates[old]), _window(new)
+        return bool(window.edge == wanted.edge and wanted.extent().grain % window.extent().grain == 0)  # type: ignore[operator]
+
+    @cached_property
+    def has_rows(self) -> bool:
+        """Whether rows are stored."""
+        return self.old.every is None and any(spec.keeps is Keeps.ROWS for spec in self.old_specs)
+
+    @cached_property
+    def stored(self) -> dict[Any, str]:
+        """The names under which columns of rows, computed ones too, are stored, by what they are."""
+        return {argument_key(self.old, name): name for name in stored_columns(self.old)} if self.has_rows else {}
+
+    def origin_of(self, column: str) -> Origin:
+        """Where a column of the new definition's rows comes from."""
+        key = argument_key(self.new, column)
+        if key in self.stored:
+            return Origin(self.stored[key], ())
+        argument = self.new.stages.arguments.get(column)
+        if argument is not None:
+            parts = tuple(columns_of(argument))
+            if all(part in self.stored for part in parts):
+                return Origin(None, parts)
+        return Origin(None, None)
+
+    def _is_stored(self, aggregate: PlainAggregate) -> bool:
+        return all(self.origin_of(column).known for column in _columns_read(aggregate))
+
+    def _rows_from(self, released: int) -> int:
+        """All rows from this time on are stored, where those up to `released` have been taken in."""
+        timed = [spec for spec in self.old_specs if spec.keeps is Keeps.ROWS and goes_by_time(spec)]
+        return min((int(spec.cut(released)) for spec in timed), default=released + 1)
+
+    @cached_property
+    def rows_stored(self) -> int:
+        """How many of a key's last rows are stored at least, where it has had so many."""
+        numbered = [spec for spec in self.old_specs if spec.keeps is Keeps.ROWS and spec.numbered]
+        return max((int(spec.whole) + 1 for spec in numbered), default=0)
+
+    def known_from(self, name: str, released: int) -> int:
+        """The time from which on an aggregate knows all rows, where those up to `released` have been taken in."""
+        change = self.each[name]
+        if change.source is Source.CELLS:
+            assert change.spec is not None
+            return int(self.old_specs[change.spec].cut(released))
+        if change.source is Source.SLICES:
+            beats = SlicePlan(self.old, in_batch=False).beats(1_000, False)
+            next_beat = beats.time(beats.at_or_before(released) + 1)
+            return min(int(spec.cut(next_beat)) for spec in self.old_specs)
+        return self._rows_from(released) if change.source is Source.ROWS else released + 1
+
+    def _may_lack(self, name: str, before: Warming) -> bool:
+        """Whether a key may lack rows that a window needs which does not go by time."""
+        needed, change = rows_needed(self.new_spec(name)), self.each[name]
+        if needed is None:
+            return False
+        earlier = self.sources(name)
+        if any(other in before.by_key or other in before.known_from for other in earlier):
+            return True
+        return change.source is not Source.STATES and not (change.source is Source.ROWS and needed <= self.rows_stored)
+
+    def sources(self, name: str) -> list[str]:
+        """The old aggregates whose rows, cells or states an aggregate begins with."""
+        change = self.each[name]
+        if change.old is not None:
+            return [change.old]
+        wanted = {argument_key(self.new, column) for column in _columns_read(self.new.aggregates[name])}
+        if change.source is Source.SLICES:
+            return [other for other, old in self.old.aggregates.items() if wanted == self._keys_read(old)]
+        if change.source is Source.NOTHING:
+            return []
+        return [
+            other
+            for other, old in self.old.aggregates.items()
+            if _window(old).keeps is not Keeps.CELLS and (wanted & self._keys_read(old) or not wanted)
+        ]
+
+    def _keys_read(self, old: PlainAggregate) -> set[Any]:
+        return {argument_key(self.old, column) for column in _columns_read(old)}
+
+    def warming(self, released: int | None, before: Warming) -> Warming:
+        """The aggregates that are not complete after the change. `before` are those that were not before it."""
+        if released is None:  # there are no rows yet but those that wait
+            return Warming()
+        known = {}
+        for name, change in self.each.items():
+            inherited = [before.known_from[other] for other in self.sources(name) if other in before.known_from]
+            time = max([self.known_from(name, released), *inherited])
+            spec = self.new_spec(name)
+            if goes_by_time(spec):
+                if complete_from(spec, time) > released + 1:
+                    known[name] = time
+            elif inherited or change.source is Source.NOTHING:
+                known[name] = max([*inherited, *([released + 1] if change.source is Source.NOTHING else [])])
+        return Warming(known, tuple(name for name in self.each if self._may_lack(name, before)))
+
+    @cached_property
+    def order_is_lost(self) -> bool:
+        """Whether rows of equal time that are stored stand in another order than the new definition's, and columns that
+        order them were never stored."""
+        if not self.new.ordered or (self.old.ordered and self.old.ordering == self.new.ordering):
+            return False
+        return not all(column in self.stored for column in self.new.ordering)
+
+
+def check_change(old: Definition, new: Definition) -> None:
+    """Refuse a change that cannot be made, with the reason."""
+    for name, was, now, why in (
+        ("by", old.by, new.by, "state is kept by key, and rows that were aggregated have lost theirs"),
+        ("on", old.on, new.on, "rows are stored by this time"),
+        ("every", old.every, new.every, "on a beat slices are stored, and without one rows; slices are cut at beats"),
+        ("offset", old.offset, new.offset, "slices are cut at beats"),
+    ):
+        if was != now:
+            raise SlidewiseError(
+                f"{name}= was {_shown(was)} and is {_shown(now)}, which no upgrade can change: {why}; start from a new "
+                "checkpoint, with history= if there is a table of earlier rows"
+            )
+    if new.every is not None:
+        before, after = (SlicePlan(each, in_batch=False).beats(1_000, False) for each in (old, new))
+        if not {*after.cuts} <= {*before.cuts}:
+            raise SlidewiseError(
+                f"a window of the new definition begins or ends within a beat where none of the old one does, and rows "
+                f"of a slice cannot be told apart any more{_offending(new, before)}; give it a length of whole beats "
+                f"({new.every}), or start from a new checkpoint"
+            )
+
+
+def _offending(new: Definition, before: Beats) -> str:
+    for name, aggregate in new.aggregates.items():
+        assert new.every is not None
+        own = Beats(new.every, new.offset, [_window(aggregate)], 1_000)
+        if not {*own.cuts} <= {*before.cuts}:
+            return f" ({name!r}, {_window(aggregate)!r})"
+    return ""
+
+
+def operator_key(op: Operator) -> tuple[Any, ...]:
+    """An operator by what its states depend on: a user's own by its name and `version=`."""
+    parameters = tuple(sorted((name, repr(value)) for name, value in op.parameters.items()))
+    return op.builtin, op.name, op.version, op.state, parameters
+
+
+def argument_key(definition: Definition, column: str | None) -> Any:
+    """A column that aggregates read by what it is: its name, or the expression that computes it."""
+    argument = definition.stages.arguments.get(column or "")
+    return column if argument is None else ("computed", argument.key())
+
+
+def _columns_read(aggregate: PlainAggregate) -> tuple[str, ...]:
+    return aggregate.columns if aggregate.condition is None else (*aggregate.columns, aggregate.condition)
+
+
+def _window(aggregate: PlainAggregate) -> Window:
+    assert aggregate.window is not None
+    return aggregate.window
+
+
+def _shown(value: object) -> str:
+    return "not given" if value is None or value == () else repr(str(value) if not isinstance(value, tuple) else value)
