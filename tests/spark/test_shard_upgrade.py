@@ -111,6 +111,7 @@ COMPLETE = {
     "its cells": sw.mean("x").over("40s", grain="2s"),
     "fewer cells": sw.max("x").over("16s", grain="2s"),
     "coarser cells": sw.mean("x").over("20s", grain="6s"),
+    "coarser cells of the same length": sw.max("x").over("40s", grain="10s"),
     "cells of rows": sw.sum("n").over("40s", grain="4s"),
     "its state": sw.sum("n").over("all", closed="left"),
     "another state": sw.stddev("x").over("all"),
@@ -125,7 +126,7 @@ PARTIAL = {
     "never stored, cells": sw.max("y").over("20s", grain="2s"),
     "never stored, all": sw.max("y").over("all"),
     "more cells": sw.mean("x").over("80s", grain="2s"),
-    "coarser cells of the same length": sw.max("x").over("40s", grain="10s"),
+    "coarser cells, longer": sw.max("x").over("60s", grain="10s"),
     "new so far": sw.max("n").over("all"),
     "half known": sw.covariance("x", "y").over("30s"),
 }
@@ -145,7 +146,7 @@ def test_what_is_computed_from_what_is_stored(name: str, pages: int) -> None:
 @pytest.mark.parametrize("name", PARTIAL)
 def test_what_cannot_be_known_yet_is_null_until_it_is_complete(name: str, pages: int) -> None:
     new = sliding(a=PARTIAL[name], b=sw.sum("x").over("60s"))
-    table = table_of(2, 400, 1)
+    table = table_of(2, 700, 1)
     with small_pages(pages):
         nulls = Upgraded([OLD, new], table, 2, only_complete=True)
         partial = Upgraded([OLD, new], table, 2)
@@ -160,12 +161,12 @@ def test_what_cannot_be_known_yet_is_null_until_it_is_complete(name: str, pages:
 
 
 def test_what_there_is_counts_the_rows_since_the_upgrade() -> None:
-    new = sliding(a=sw.sum("y").over("30s"), n=sw.count("y").over("all"), top=sw.max("y").over("20s", grain="2s"))
+    new = sliding(a=sw.sum("y").over("30s"), number=sw.count("y").over("all"), top=sw.max("y").over("20s", grain="2s"))
     upgraded = Upgraded([OLD, new], table_of(3), 3)
     rest = upgraded.table.filter(pa.array(times_of(upgraded.table, "ts") > upgraded.low))
     expected = {row["id"]: row for row in new(rest).to_pylist()}
     for row, found in upgraded.found.items():
-        assert all(same(found[name], expected[row][name]) for name in ("a", "n", "top"))
+        assert all(same(found[name], expected[row][name]) for name in ("a", "number", "top"))
 
 
 def test_going_back_and_forth() -> None:
@@ -271,7 +272,7 @@ def test_forget_after_may_change() -> None:
 @pytest.mark.parametrize(
     ("new", "reason"),
     [
-        (sw.Sliding(by=["k", "n"], on="ts", a=sw.sum("x").over("10s")), "by= was ..'k',. and is ..'k', 'n'."),
+        (sw.Sliding(by=["k", "n"], on="ts", a=sw.sum("x").over("10s")), "by= was 'k' and is .'k', 'n'."),
         (sw.Sliding(by="k", on="other", a=sw.sum("x").over("10s")), "on= was 'ts' and is 'other'"),
         (sw.Sliding(by="k", on="ts", every="10s", a=sw.sum("x").over("10s")), "every= was not given and is '10 sec"),
     ],

@@ -78,11 +78,7 @@ class WindowSpec:
         self.edge = extent.edge
         self.width: Any = extent.width
         self.grain: Any = extent.grain
-        if self.width is None:
-            self.whole = 0
-        else:
-            fits = int(self.width) == self.width
-            self.whole = int(self.width) - (1 if fits and not self.edge else 0)
+        self.whole = _whole(self.width, self.edge)
 
     @property
     def extent(self) -> Extent:
@@ -104,6 +100,7 @@ class WindowSpec:
             return self
         scaled = copy(self)
         scaled.width = Fraction(self.width, unit)
+        scaled.whole = _whole(scaled.width, self.edge)
         scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
         return scaled
 
@@ -162,6 +159,14 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
         specs[seen].declared |= op.answers is not None
         specs[seen].enough = max(specs[seen].enough, least)
     return list(specs.values())
+
+
+def _whole(width: Any, edge: bool) -> int:
+    """The age of the oldest row that a window of this width holds, where places are whole numbers."""
+    if width is None:
+        return 0
+    fits = int(width) == width
+    return int(width) - (1 if fits and not edge else 0)
 
 
 def with_members(spec: WindowSpec, names: Container[str]) -> WindowSpec:

@@ -88,7 +88,7 @@ class Directory:
                 self.history = source.value()
             if not source.ended:  # as streams that were upgraded have it
                 self.generations = dict(source.value())
-                self.warming = Warming(dict(source.value()), tuple(source.value()))
+                self.warming = Warming(dict(source.value()), tuple(source.value()), source.value())
             source.end()
             check_directory(self)
         pages.first_new = self.next_large << LARGE_KEY_BITS
@@ -170,6 +170,7 @@ class Directory:
             out.value(list(self.generations.items()))
             out.value(list(self.warming.known_from.items()))
             out.value(list(self.warming.by_key))
+            out.value(self.warming.forgotten)
 
     def touched(self, hashes: Array) -> list[int]:
         """The places in `buckets` of the pages that keys with these hashes belong to."""

@@ -82,6 +82,8 @@ def check_directory(directory: Directory) -> None:
     for name, number in (*directory.generations.items(), *directory.warming.known_from.items()):
         require(type(name) is str, "an aggregate has no name")
         whole(number, LOWEST, HIGHEST, f"the number of {shown(name)}")
+    if directory.warming.forgotten is not None:
+        whole(directory.warming.forgotten, LOWEST, HIGHEST, "the time up to which keys were forgotten")
     require(all(type(name) is str for name in directory.warming.by_key), "an aggregate has no name")
     require(len({*directory.warming.by_key}) == len(directory.warming.by_key), "an aggregate is named twice")
     whole(directory.calls, 0, HIGHEST - 1, "the number of calls")

@@ -3,8 +3,9 @@
 An upgrade finds what was stored for the definition before, which may not be all that a new aggregate needs: rows that
 have left shorter windows, or columns that were never stored. For each such aggregate all rows from a time on are known,
 in all keys of a shard, so its windows of time are complete once they begin later. For windows of rows, and over
-everything so far, each key that was stored at the upgrade counts the rows that its window still lacks; a key without
-state counts as new.
+everything so far, each key counts the rows that its window still lacks. A key without state is new, unless the
+definition before may have forgotten keys whose rows the new one would still hold: then it lacks all rows, as far as
+anybody knows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from slidewise.definition import Definition
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.expressions.expression import leaves_of
 from slidewise.stages import Answer
+from slidewise.windows.kind import Keeps
 
 NEVER = 2**62  # rows that a window over everything so far lacks
 
@@ -30,10 +32,12 @@ def missing_column(number: int) -> str:
 
 class Warming(NamedTuple):
     """The aggregates that are not complete yet: the time, in microseconds, from which on all of their rows are known,
-    and those whose keys count the rows that windows still lack, in the order of these columns."""
+    and those whose keys count the rows that windows still lack, in the order of these columns. With `forgotten`, keys
+    without state may have had rows up to this time."""
 
     known_from: Mapping[str, int] = {}
     by_key: tuple[str, ...] = ()
+    forgotten: int | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -50,10 +54,29 @@ class Warming(NamedTuple):
             if member.name in self.known_from
         }
 
-    def without(self, names: Iterable[str]) -> Warming:
-        """The same without some aggregates, whose windows of time are complete."""
-        known_from = {name: time for name, time in self.known_from.items() if name not in names}
-        return self if len(known_from) == len(self.known_from) else Warming(known_from, self.by_key)
+    def remaining(self, specs: Iterable[WindowSpec], released: int, lifetime: int | None) -> Warming:
+        """The same without the windows of time that are complete, once no row from before they were is stored: a later
+        upgrade must know which columns such rows lack. `lifetime` is how long keys without rows are remembered."""
+        if self.forgotten is not None and lifetime is not None and released - lifetime > self.forgotten:
+            return self._replace(forgotten=None).remaining(specs, released, lifetime)
+        if not self.known_from:
+            return self
+        specs = list(specs)
+        by_rows = [spec for spec in specs if spec.keeps is Keeps.ROWS]
+        by_time = all(goes_by_time(spec) for spec in by_rows)
+        oldest = min((int(spec.cut(released)) for spec in by_rows), default=released) if by_time else None
+        complete = set()
+        for spec in specs:
+            limit = int(spec.cut(released)) if spec.keeps is Keeps.CELLS else oldest
+            if goes_by_time(spec) and limit is not None:
+                complete |= {member.name for member in spec.members if self.known_from.get(member.name, limit) <= limit}
+        known_from = {name: time for name, time in self.known_from.items() if name not in complete}
+        return self if len(known_from) == len(self.known_from) else self._replace(known_from=known_from)
+
+    def missing_of_new(self, specs: Iterable[WindowSpec]) -> list[int]:
+        """For each of the columns that count missing rows the number for a key that has no state."""
+        needed = {member.name: rows_needed(spec) or 0 for spec in specs for member in spec.members}
+        return [0 if self.forgotten is None else needed[name] for name in self.by_key]
 
 
 def goes_by_time(spec: WindowSpec) -> bool:

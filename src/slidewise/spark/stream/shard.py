@@ -128,7 +128,7 @@ class Shard:
         if generations == self._generations:
             return
         self._generations = generations
-        specs = stored_specs(self._definition, generations)
+        self._specs = specs = stored_specs(self._definition, generations)
         self._sliding = [spec for spec in specs if not spec.running]
         self._running = RunningState(self._definition, [spec for spec in specs if spec.running])
         self._lifetime = lifetime(specs, self._terms.forget_after)
@@ -164,8 +164,7 @@ class Shard:
             table = pa.concat_tables([*rest, table.filter(~is_due)])
             before, directory.released = directory.released, until
             answered = self._release(pages, directory, schema, pa.concat_tables(due), until, before)
-            complete = directory.warming.complete_from(self._sliding)
-            directory.warming = directory.warming.without([name for name, time in complete.items() if time <= until])
+            directory.warming = directory.warming.remaining(self._sliding, until, self._lifetime)
         put_waiting(pages, directory, table, on)
         timer, directory.timer = directory.timer, self._timer(directory)
         directory.write()
@@ -296,8 +295,9 @@ class Shard:
     def _missing(self, directory: Directory, old: KeyTable, keys: Array, connected: Array) -> dict[str, Array]:
         """By aggregate the rows that the windows of these keys still lack; none where a key starts anew."""
         missing = {}
-        for i, name in enumerate(directory.warming.by_key):
-            missing[name] = np.zeros(len(keys), np.int64)
+        warming = directory.warming
+        for i, (name, of_new) in enumerate(zip(warming.by_key, warming.missing_of_new(self._specs), strict=True)):
+            missing[name] = np.where(keys >= len(old), of_new, 0)
             missing[name][connected] = old.numbers(missing_column(i))[keys[connected]]
         return missing
 

@@ -22,7 +22,7 @@ from slidewise.operators.aggregate import PlainAggregate
 from slidewise.operators.operator import Operator
 from slidewise.spark.state.shard_state import stored_columns
 from slidewise.spark.state.stored_specs import stored_specs
-from slidewise.spark.state.warming import Warming, complete_from, goes_by_time, rows_needed
+from slidewise.spark.state.warming import goes_by_time
 from slidewise.windows import Beats, Window
 from slidewise.windows.kind import Keeps
 
@@ -112,16 +112,15 @@ class Changes:
         fit = [other for other in like if self._fits(other, aggregate)] if keeps is Keeps.CELLS else []
         if fit:
             farthest = min(fit, key=lambda other: self.old_spec(other).cut(0))
-            if rows is Source.NOTHING or self.old_spec(farthest).cut(0) <= self._rows_from(0):
+            timed = [spec for spec in self.old_specs if spec.keeps is Keeps.ROWS and goes_by_time(spec)]
+            if rows is Source.NOTHING or self.old_spec(farthest).cut(0) <= min((s.cut(0) for s in timed), default=1):
                 return Change(name, Source.CELLS, farthest, self._old_numbers[farthest], True)
         return Change(name, rows, same=bool(like))
 
     def _change_of_slices(self, name: str, aggregate: PlainAggregate) -> Change:
-        plan = SlicePlan(self.new, in_batch=False)
-        part = next(plan.parts[asked.part] for asked in plan.asked if asked.name == name)
-        found = self.old_slices(part) is not None
+        goes_on = self.old_slices(_slices(self.new, name)) is not None
         same = any(self._is_like(old, aggregate) for old in self.old.aggregates.values())
-        return Change(name, Source.SLICES if found else Source.NOTHING, same=same)
+        return Change(name, Source.SLICES if goes_on else Source.NOTHING, same=same)
 
     def old_slices(self, part: Part) -> int | None:
         """Which part of the old definition's slices is the same as one of the new definition's; None for none."""
@@ -172,73 +171,23 @@ class Changes:
     def _is_stored(self, aggregate: PlainAggregate) -> bool:
         return all(self.origin_of(column).known for column in _columns_read(aggregate))
 
-    def _rows_from(self, released: int) -> int:
-        """All rows from this time on are stored, where those up to `released` have been taken in."""
-        timed = [spec for spec in self.old_specs if spec.keeps is Keeps.ROWS and goes_by_time(spec)]
-        return min((int(spec.cut(released)) for spec in timed), default=released + 1)
-
-    @cached_property
-    def rows_stored(self) -> int:
-        """How many of a key's last rows are stored at least, where it has had so many."""
-        numbered = [spec for spec in self.old_specs if spec.keeps is Keeps.ROWS and spec.numbered]
-        return max((int(spec.whole) + 1 for spec in numbered), default=0)
-
-    def known_from(self, name: str, released: int) -> int:
-        """The time from which on an aggregate knows all rows, where those up to `released` have been taken in."""
-        change = self.each[name]
-        if change.source is Source.CELLS:
-            assert change.spec is not None
-            return int(self.old_specs[change.spec].cut(released))
+    def sharing(self, name: str) -> list[list[str]]:
+        """For each stored column, or part of slices, that an aggregate begins with the old aggregates that read it."""
+        change, new = self.each[name], self.new.aggregates[name]
         if change.source is Source.SLICES:
-            beats = SlicePlan(self.old, in_batch=False).beats(1_000, False)
-            next_beat = beats.time(beats.at_or_before(released) + 1)
-            return min(int(spec.cut(next_beat)) for spec in self.old_specs)
-        return self._rows_from(released) if change.source is Source.ROWS else released + 1
-
-    def _may_lack(self, name: str, before: Warming) -> bool:
-        """Whether a key may lack rows that a window needs which does not go by time."""
-        needed, change = rows_needed(self.new_spec(name)), self.each[name]
-        if needed is None:
-            return False
-        earlier = self.sources(name)
-        if any(other in before.by_key or other in before.known_from for other in earlier):
-            return True
-        return change.source is not Source.STATES and not (change.source is Source.ROWS and needed <= self.rows_stored)
-
-    def sources(self, name: str) -> list[str]:
-        """The old aggregates whose rows, cells or states an aggregate begins with."""
-        change = self.each[name]
-        if change.old is not None:
-            return [change.old]
-        wanted = {argument_key(self.new, column) for column in _columns_read(self.new.aggregates[name])}
-        if change.source is Source.SLICES:
-            return [other for other, old in self.old.aggregates.items() if wanted == self._keys_read(old)]
-        if change.source is Source.NOTHING:
+            return [self._sharing_slices(name)]
+        if change.source is not Source.ROWS:
             return []
-        return [
-            other
-            for other, old in self.old.aggregates.items()
-            if _window(old).keeps is not Keeps.CELLS and (wanted & self._keys_read(old) or not wanted)
-        ]
+        columns: dict[str, None] = {}
+        for column in _columns_read(new):
+            stored, parts = self.origin_of(column)
+            columns |= dict.fromkeys([stored] if stored is not None else [self.stored[part] for part in parts or ()])
+        by_rows = {name: old for name, old in self.old.aggregates.items() if _window(old).keeps is not Keeps.CELLS}
+        return [[name for name, old in by_rows.items() if column in _columns_read(old)] for column in columns]
 
-    def _keys_read(self, old: PlainAggregate) -> set[Any]:
-        return {argument_key(self.old, column) for column in _columns_read(old)}
-
-    def warming(self, released: int | None, before: Warming) -> Warming:
-        """The aggregates that are not complete after the change. `before` are those that were not before it."""
-        if released is None:  # there are no rows yet but those that wait
-            return Warming()
-        known = {}
-        for name, change in self.each.items():
-            inherited = [before.known_from[other] for other in self.sources(name) if other in before.known_from]
-            time = max([self.known_from(name, released), *inherited])
-            spec = self.new_spec(name)
-            if goes_by_time(spec):
-                if complete_from(spec, time) > released + 1:
-                    known[name] = time
-            elif inherited or change.source is Source.NOTHING:
-                known[name] = max([*inherited, *([released + 1] if change.source is Source.NOTHING else [])])
-        return Warming(known, tuple(name for name in self.each if self._may_lack(name, before)))
+    def _sharing_slices(self, name: str) -> list[str]:
+        wanted = self.old_slices(_slices(self.new, name))
+        return [asked.name for asked in SlicePlan(self.old, in_batch=False).asked if asked.part == wanted]
 
     @cached_property
     def order_is_lost(self) -> bool:
@@ -281,6 +230,12 @@ def _offending(new: Definition, before: Beats) -> str:
     return ""
 
 
+def _slices(definition: Definition, name: str) -> Part:
+    """The part of slices that an aggregate of a definition on a beat needs."""
+    plan = SlicePlan(definition, in_batch=False)
+    return next(plan.parts[asked.part] for asked in plan.asked if asked.name == name)
+
+
 def operator_key(op: Operator) -> tuple[Any, ...]:
     """An operator by what its states depend on: a user's own by its name and `version=`."""
     parameters = tuple(sorted((name, repr(value)) for name, value in op.parameters.items()))
@@ -303,4 +258,8 @@ def _window(aggregate: PlainAggregate) -> Window:
 
 
 def _shown(value: object) -> str:
-    return "not given" if value is None or value == () else repr(str(value) if not isinstance(value, tuple) else value)
+    if value is None or value == ():
+        return "not given"
+    if isinstance(value, tuple):
+        return repr(value[0] if len(value) == 1 else list(value))
+    return repr(str(value))

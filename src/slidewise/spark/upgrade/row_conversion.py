@@ -23,8 +23,8 @@ from slidewise.spark.state.buckets import KeyTable
 from slidewise.spark.state.large_key import LargeKey
 from slidewise.spark.state.operator_states import panes_from_bytes, panes_to_bytes
 from slidewise.spark.state.shard_state import CellState, PartState, Runs, ShardState
-from slidewise.spark.state.warming import Warming, missing_column, rows_needed
 from slidewise.spark.upgrade.changes import Changes, Origin, Source
+from slidewise.spark.upgrade.knowledge import Knowledge, StoredRowCounts
 from slidewise.spark.upgrade.rebuilding import Rebuilt, RebuiltCells, RebuiltStates, spec_name
 from slidewise.windows.kind import Keeps
 
@@ -34,17 +34,16 @@ _PIECE = 32  # chunks of a large key that are converted at once
 class RowConversion:
     """Converts the keys of a shard from one state to another, which lies over the same store.
 
-    `schema` is that of the new rows, with computed columns; `before` and `after` say which answers are incomplete.
+    `schema` is that of the new rows, with computed columns; `knowledge` says which answers are incomplete.
     """
 
     def __init__(
-        self, changes: Changes, old: ShardState, new: ShardState, schema: pa.Schema, before: Warming, after: Warming
+        self, changes: Changes, old: ShardState, new: ShardState, schema: pa.Schema, knowledge: Knowledge
     ) -> None:
         self._changes = changes
         self._old = old
         self._new = new
-        self._before = before
-        self._after = after
+        self._knowledge = knowledge
         self._on = str(changes.new.on)
         aggregates = changes.new.aggregates.values()
         read_of_rows = [(*one.columns, *(() if one.condition is None else (one.condition,))) for one in aggregates]
@@ -67,10 +66,11 @@ class RowConversion:
         rebuilt = {spec_name(spec): Rebuilt.of(spec, count) for spec in self._from_rows}
         self._rebuild(rebuilt, rows, codes, count)
         numbers = np.zeros(count, np.int64)  # of large keys
-        known = np.bincount(codes, minlength=count)
+        counts = StoredRowCounts(self._knowledge, count)
+        counts.add(codes, microseconds(rows, self._on))
         for k in np.flatnonzero(large).tolist():
             key = self._old.parts[0].large_key(int(large[k]))
-            numbers[k], known[k] = self._convert_large(key, k, int(keys.numbers(B.NEWEST)[k]), rebuilt)
+            numbers[k] = self._convert_large(key, k, int(keys.numbers(B.NEWEST)[k]), rebuilt, counts)
             key.drop()
         needed = self._needed(rows, codes, keys.numbers(B.NEWEST), _from_end(codes, count))
         kept, of_kept = rows.filter(pa.array(needed)), codes[needed]
@@ -86,7 +86,8 @@ class RowConversion:
         columns = [keys.table.column(name) for name in (*self._changes.new.by, B.HASH, B.NEWEST)]
         columns += [pa.array(stored[0][1]), pa.array(states, pa.binary()), pa.array(stored[0][2])]
         columns += [pa.array(column) for part in stored[1:] for column in part[1:]]
-        columns += [pa.array(self._missing(name, keys, known)) for name in self._after.by_key]
+        missing = [self._knowledge.missing(name, keys, counts) for name in self._knowledge.warming.by_key]
+        columns += [pa.array(rows) for rows in missing]
         schema = self._new.buckets.empty().table.schema
         return KeyTable(pa.table(columns, schema=schema), [part[0] for part in stored])
 
@@ -138,18 +139,17 @@ class RowConversion:
             needed |= from_end <= spec.whole if spec.numbered else times >= newest[codes] - spec.whole
         return needed
 
-    def _convert_large(self, key: LargeKey, k: int, newest: int, rebuilt: Mapping[str, Rebuilt]) -> tuple[int, int]:
-        """Convert a key with pages of its own; its new number, 0 where none of its rows is needed any more, and how
-        many of its rows are known."""
-        known = 0
+    def _convert_large(
+        self, key: LargeKey, k: int, newest: int, rebuilt: Mapping[str, Rebuilt], counts: StoredRowCounts
+    ) -> int:
+        """Convert a key with pages of its own; its new number, 0 where none of its rows is needed any more."""
 
         def pieces() -> Iterator[pa.Table]:
-            nonlocal known
             count = key.count
             for at, table in self._pieces(key):
                 codes = np.zeros(len(table), np.int64)
                 rows, _ = self._wide(table, codes)
-                known += len(table)
+                counts.add(np.full(len(table), k), microseconds(rows, self._on))
                 self._rebuild(rebuilt, rows, codes, 1, k)
                 from_end = count - 1 - at - np.arange(len(table))
                 needed = self._needed(rows, codes, np.array([newest]), from_end)
@@ -159,10 +159,10 @@ class RowConversion:
         converted = pieces()
         first = next(converted, None)
         if first is None:
-            return 0, known
+            return 0
         number = self._new.directory.new_large()
         self._new.parts[0].large_key(number).rebuild(chain([first], converted))
-        return number, known
+        return number
 
     def _pieces(self, key: LargeKey) -> Iterator[tuple[int, pa.Table]]:
         """A large key's rows, many at once, those of one time together; and the position of each piece's first row."""
@@ -258,28 +258,6 @@ class RowConversion:
         for each in rebuilt.values():
             if self._changes.each[each.spec.members[0].name].source is Source.ROWS:
                 each.add(batch, first)
-
-    def _missing(self, name: str, keys: KeyTable, stored: Array) -> Array:
-        """The rows that a window of each key still lacks; `stored` is how many there are."""
-        changes, change = self._changes, self._changes.each[name]
-        needed = rows_needed(changes.new_spec(name))
-        assert needed is not None
-        lacking = np.zeros(len(keys), np.int64)
-        known = stored
-        for other in changes.sources(name):
-            if other in self._before.by_key:
-                column = keys.numbers(missing_column(self._before.by_key.index(other)))
-                lacking = np.maximum(lacking, column)
-                if other in self._before.known_from:  # its columns came with an earlier upgrade, and these rows since
-                    wanted = rows_needed(changes.old_spec(other))
-                    assert wanted is not None
-                    known = np.minimum(known, np.where(column > 0, wanted - column, known))
-        if change.source is Source.STATES:
-            return lacking
-        if change.source is Source.NOTHING:
-            return np.full(len(keys), needed)
-        is_all = (lacking == 0) & (stored < changes.rows_stored)  # the key has had no other rows
-        return np.where(is_all, 0, np.maximum(needed - known, 0))
 
 
 def _from_end(codes: Array, count: int) -> Array:

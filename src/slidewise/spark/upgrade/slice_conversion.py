@@ -34,6 +34,7 @@ class SliceConversion:
     ) -> None:
         self._old = old
         self._new = new
+        self._by = changes.new.by
         self._old_layout = old.layout(old_schema)
         self._new_layout = new.layout(new_schema)
         self._parts = [changes.old_slices(part) for part in new.plan.parts]
@@ -49,7 +50,8 @@ class SliceConversion:
         ]
         converted = self._merged(BeatSlices(slices.codes, slices.numbers, parts))
         converted = converted.taken(converted.needed(self._new.beats, self._last))
-        return self._new.key_table(self._new_layout, keys.table, converted, self._last)
+        names = [*self._by, B.HASH]
+        return self._new.key_table(self._new_layout, keys.table.select(names), converted, self._last)
 
     def _none(self, part: int, count: int) -> Stored:
         """A part of slices that knows no rows."""

@@ -40,8 +40,9 @@ from slidewise.spark.stream.query_description import (
     query_fingerprint,
     read_description,
 )
-from slidewise.spark.stream.shard import QueryTerms, Shard, ShardResult
+from slidewise.spark.stream.shard import QueryTerms, Shard, ShardResult, lifetime
 from slidewise.spark.upgrade.changes import Changes
+from slidewise.spark.upgrade.knowledge import Knowledge
 from slidewise.spark.upgrade.row_conversion import RowConversion
 from slidewise.spark.upgrade.slice_conversion import SliceConversion
 from slidewise.windows import Duration
@@ -83,6 +84,9 @@ class ShardUpgrade:
         self._directory = self._old.moved_to(self._pages)
         self._schema = terms.upgrade.schema
         self._changes = Changes(self._old_definition, terms.definition, self._old.generations)
+        self._knowledge = None  # where no rows have been taken in yet
+        if self._old.released is not None:
+            self._knowledge = Knowledge(self._changes, self._old.warming, self._old.released, self._forgets())
         self._shard = make_shard(terms)
 
     def _written_by(self, fingerprint: str) -> Definition:
@@ -96,9 +100,10 @@ class ShardUpgrade:
             if query_fingerprint(old, query.columns, query.shards, query.forget_after) == fingerprint:
                 if query.shards != self._terms.shards:
                     raise SlidewiseError(why_not_other_shards(query.shards, self._terms.shards))
+                self._old_forget_after = query.forget_after
                 return old
-        lifetime = None if query.forget_after is None else Duration(query.forget_after * 1_000)
-        given = describe_query(self._terms.upgrade.old[-1], query.columns, query.shards, lifetime)
+        forget_after = None if query.forget_after is None else Duration(query.forget_after * 1_000)
+        given = describe_query(self._terms.upgrade.old[-1], query.columns, query.shards, forget_after)
         how = differences(text, given) if text else "it says nothing of itself"
         raise OtherQueryError(
             "the checkpoint was written neither by the definition of this query nor by that of upgrade_from=; between "
@@ -113,12 +118,19 @@ class ShardUpgrade:
         columns = tuple((field.name, from_arrow_type(field.type).simpleString()) for field in fields)
         return QueryDescription(None, columns, self._terms.shards, self._terms.forget_after)
 
+    def _forgets(self) -> bool:
+        """Whether keys may have been forgotten that the new definition would still remember."""
+        before = lifetime(self._changes.old_specs, self._old_forget_after)
+        after = lifetime(self._changes.new_specs, self._terms.forget_after)
+        return before is not None and (after is None or after > before)
+
     def run(self) -> None:
         """Convert, and write the new pages."""
         self._check_types()
         directory = self._directory
         directory.generations = self._changes.generations
-        directory.warming = self._changes.warming(self._old.released, self._old.warming)
+        if self._knowledge is not None:
+            directory.warming = self._knowledge.warming
         directory.schema = self._shard.stored_schema(self._schema).serialize().to_pybytes()
         self._convert_waiting()
         if directory.buckets:
@@ -192,8 +204,8 @@ class ShardUpgrade:
         of_new = [spec for spec in changes.new_specs if not spec.running]
         old = ShardState(self._old_pages, self._old, schemas[0], self._old_definition, of_old, {})
         new = ShardState(self._pages, self._directory, schemas[1], definition, of_new, {})
-        warming = self._old.warming, self._directory.warming
-        return old.buckets, new.buckets, RowConversion(changes, old, new, schemas[1], *warming)
+        assert self._knowledge is not None
+        return old.buckets, new.buckets, RowConversion(changes, old, new, schemas[1], self._knowledge)
 
     def _beats(self) -> tuple[Buckets, Buckets, SliceConversion]:
         assert isinstance(self._shard, BeatShard)
