@@ -1,8 +1,8 @@
 """Streaming jobs in a process of their own, for others to kill: `python job.py DIRECTORY once|until_done [NAME ...]`.
 
 They read the directory's `in`, all at the same time, and write to `out`, each under its name; one of them starts with
-the rows of `history.parquet`, which come again. When those named, or all, have gone through everything, the sinks'
-rows, as Spark reads them, are put into `rows`.
+the rows of `history.parquet`, which come again, and one changes its definition at every start. When those named, or
+all, have gone through everything, the sinks' rows, as Spark reads them, are put into `rows`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,25 @@ JOBS = {
     ),
 }
 WARM = "grain"  # the job that starts with a history
+# The job that goes back and forth between two definitions: its whole state is converted in the first micro-batch of
+# each start. What the second has more of can be computed from the rows that the first one stores.
+UPGRADED = "upgraded"
+JOBS[UPGRADED] = sw.Sliding(by="k", on="ts", columns=JOBS["rows"].columns)
+OTHER = sw.Sliding(
+    by="k",
+    on="ts",
+    columns=JOBS["rows"].columns,
+    spread=sw.stddev("x").over("300s"),
+    cells=sw.max("x").over("45s", grain="5s"),
+)
 SCHEMA = "k string, ts timestamp, x double, id bigint"
+
+
+def starts_before(directory: Path) -> int:
+    """How often the job that changes its definition has been started before."""
+    with (directory / "starts").open("ab") as file:
+        file.write(b".")
+        return file.tell() - 1
 
 
 def main(directory: Path, how: str, *names: str) -> None:
@@ -56,14 +74,14 @@ def main(directory: Path, how: str, *names: str) -> None:
     failed = 0
     left = list(names or JOBS)
     while left:
-        queries = {
-            name: started(
-                stream.transform(JOBS[name], shards=3, **({"history": history} if name == WARM else {})),
-                directory / "out" / name,
-                directory / "checkpoint" / name,
-            )
-            for name in left
-        }
+        queries = {}
+        for name in left:
+            definition, options = JOBS[name], {"history": history} if name == WARM else {}
+            if name == UPGRADED:
+                definition = (JOBS[name], OTHER)[starts_before(directory) % 2]
+                options = {"upgrade_from": [JOBS[name], OTHER]}
+            df = stream.transform(definition, shards=3, **options)
+            queries[name] = started(df, directory / "out" / name, directory / "checkpoint" / name)
         for name, query in queries.items():
             try:
                 query.awaitTermination()
@@ -75,7 +93,7 @@ def main(directory: Path, how: str, *names: str) -> None:
                 print(f"failed: {str(error).splitlines()[0][:200]}", flush=True)
     (directory / "rows").mkdir(exist_ok=True)
     for name in names or JOBS:
-        found = spark.read.parquet(str(directory / "out" / name)).toArrow()
+        found = spark.read.option("mergeSchema", True).parquet(str(directory / "out" / name)).toArrow()
         pq.write_table(found, directory / "rows" / f"{name}.parquet")
     print(f"done after {failed} failures", flush=True)
     spark.stop()

@@ -117,6 +117,21 @@ def compare(directory: Path, table: pa.Table) -> None:
         assert len(found) == len(expected), what
         for name in (*dict(order), *definition.columns):
             assert found.column(name).to_pylist() == expected.column(name).to_pylist(), (what, name)
+        if what == job.UPGRADED:
+            compare_upgraded(found, table)
+
+
+def compare_upgraded(found: pa.Table, table: pa.Table) -> None:
+    """The answers of columns that one of two definitions has: the table's, or null where the other one ran."""
+    names = ("spread", "cells")
+    assert {*names} <= {*found.column_names}, "the other definition never ran"
+    expected = job.OTHER(table).sort_by("id")
+    by_other = [value is not None for value in found.column("cells").to_pylist()]
+    assert sum(by_other) > 0
+    assert KILLS < 20 or not all(by_other), "the first definition never ran"
+    for name in names:
+        answers = found.filter(pa.array(by_other)).column(name).to_pylist()
+        assert answers == expected.filter(pa.array(by_other)).column(name).to_pylist(), name
 
 
 def batches_begun(directory: Path, name: str) -> int:

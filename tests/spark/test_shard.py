@@ -17,7 +17,7 @@ from shards import FINGERPRINT, SECOND, Stream, played, small_pages, times_of
 import slidewise as sw
 from slidewise.spark.state.compression import AS_IS, LZ4, LZ4_OF_PLANES, compress, decompress
 from slidewise.spark.state.large_key import LargeKey
-from slidewise.spark.state.pages import open_page, seal_page
+from slidewise.spark.state.pages import VERSION, open_page, seal_page
 from slidewise.spark.state.seven_bits import decode_text, encode_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compiled")
@@ -245,7 +245,7 @@ def test_pages_of_the_version_before_are_read() -> None:
         stream.push(table.slice(0, 2), ms(2))
     stream.push(table.slice(2), ms(2))
     assert [row["s"] for row in stream.push(table.slice(0, 0), ms(30))] == [4.0]
-    assert {page[4] for page in stream.store.pages.values()} <= {2, 3}
+    assert {page[4] for page in stream.store.pages.values()} <= {2, VERSION}
 
 
 def test_without_a_watermark_rows_wait_those_before_1970_too() -> None:
@@ -370,8 +370,8 @@ def test_what_is_read_and_written_does_not_grow_with_the_window(by: str) -> None
             lambda p: seal_page(open_page(p, "ab" * 16, 3, 1), "ab" * 16, 4, 1),
             "page 1 of shard 4 was found in its place",
         ),
-        (lambda p: p[:4] + b"\x04\x00" + p[6:], "format version 4, and this Slidewise reads 2 to 3; upgrade"),
-        (lambda p: p[:4] + b"\x01\x00" + p[6:], "format version 1, and this Slidewise reads 2 to 3; start from"),
+        (lambda p: p[:4] + b"\x05\x00" + p[6:], "format version 5, and this Slidewise reads 2 to 4; upgrade"),
+        (lambda p: p[:4] + b"\x01\x00" + p[6:], "format version 1, and this Slidewise reads 2 to 4; start from"),
         (lambda p: b"nonsense" * 20, "no page of Slidewise"),
         (
             lambda p: seal_page(open_page(p, "ab" * 16, 3, 1), "cd" * 16, 3, 1),

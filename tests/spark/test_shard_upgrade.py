@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest.mock import patch
 
 import lanes
 import numpy as np
@@ -15,8 +16,9 @@ from spark.test_shard import ms, rows_at
 import slidewise as sw
 from slidewise.errors import SlidewiseError
 from slidewise.spark.state.directory import Directory
-from slidewise.spark.state.pages import Pages
+from slidewise.spark.state.pages import DESCRIPTION, VERSION, Pages
 from slidewise.spark.upgrade.changes import Changes, Source
+from slidewise.spark.upgrade.outlook import column_outlook
 
 COLUMNS = {"x": pa.float64(), "n": pa.int64(), "ok": pa.bool_(), "y": pa.float64()}
 
@@ -132,32 +134,64 @@ PARTIAL = {
 }
 
 
-@pytest.mark.parametrize("pages", [150, 131_072], ids=["small pages", "usual pages"])
-@pytest.mark.parametrize("name", COMPLETE)
-def test_what_is_computed_from_what_is_stored(name: str, pages: int) -> None:
-    changes = Changes(OLD, sliding(a=COMPLETE[name]))
+PAGES = pytest.mark.parametrize("pages", [150, 131_072], ids=["small pages", "usual pages"])
+
+
+@PAGES
+def test_what_is_computed_from_what_is_stored(pages: int) -> None:
+    new = sliding(**COMPLETE)
+    changes = Changes(OLD, new)
     assert all(change.source is not Source.NOTHING for change in changes.each.values())
     with small_pages(pages):
-        upgraded = Upgraded([OLD, sliding(a=COMPLETE[name])], table_of(1), 1)
-    assert upgraded.differing("a") == []
+        upgraded = Upgraded([OLD, new], table_of(1), 1)
+    for name in COMPLETE:
+        assert upgraded.differing(name) == [], name
+    assert set(column_outlook(changes).values()) == {"kept", "rebuilt"}
 
 
-@pytest.mark.parametrize("pages", [150, 131_072], ids=["small pages", "usual pages"])
-@pytest.mark.parametrize("name", PARTIAL)
-def test_what_cannot_be_known_yet_is_null_until_it_is_complete(name: str, pages: int) -> None:
-    new = sliding(a=PARTIAL[name], b=sw.sum("x").over("60s"))
+@PAGES
+def test_what_cannot_be_known_yet_is_null_until_it_is_complete(pages: int) -> None:
+    new = sliding(**PARTIAL, b=sw.sum("x").over("60s"))
     table = table_of(2, 700, 1)
     with small_pages(pages):
         nulls = Upgraded([OLD, new], table, 2, only_complete=True)
         partial = Upgraded([OLD, new], table, 2)
-    assert nulls.differing("a") == nulls.nulls("a") != [], "an answer is the table's, or null"
-    assert set(partial.differing("a")) <= {row for row in nulls.found if nulls.found[row]["a"] is None}
     assert nulls.differing("b") == partial.differing("b") == []
-    ever = "all" not in name and "so far" not in name
-    keys = {row["k"] for row in nulls.expected.values()}
-    for key in keys if ever else ():
-        rows = [row for row in nulls.found if nulls.found[row]["k"] == key]
-        assert not same(nulls.found[rows[-1]]["a"], None), "the last row's window is complete"
+    outlook = column_outlook(Changes(OLD, new))
+    for name in PARTIAL:
+        assert nulls.differing(name) == nulls.nulls(name) != [], "an answer is the table's, or null"
+        assert set(partial.differing(name)) <= {row for row in nulls.found if nulls.found[row][name] is None}
+        ever = "all" not in name and "so far" not in name
+        assert ("never complete" if not ever else "complete f") in outlook[name]
+        keys = {row["k"] for row in nulls.expected.values()}
+        for key in keys if ever else ():
+            rows = [row for row in nulls.found if nulls.found[row]["k"] == key]
+            assert not same(nulls.found[rows[-1]][name], None), "the last row's window is complete"
+
+
+def test_version_2_of_pages_is_upgraded() -> None:
+    """Its pages do not say which definition wrote them."""
+    table = rows_at([1, 2, 30], x=[1.0, 2.0, 4.0])
+    old = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("1h"))
+    stream = Stream(old, table.schema, described=True)
+    with (
+        patch("slidewise.spark.state.pages.VERSION", 2),
+        patch("slidewise.spark.state.directory.Directory._write_since_version_3", lambda _, out: None),
+    ):
+        stream.push(table.slice(0, 2), ms(2))
+    stream.store.remove(DESCRIPTION)
+    stream.upgrade(sw.Sliding(by="k", on="ts", m=sw.max("x").over("1h")), table.schema)
+    with patch("pyspark.sql.pandas.types.from_arrow_type", SparkName):
+        stream.push(table.slice(2), ms(2))
+    assert [row["m"] for row in stream.push(table.slice(0, 0), ms(30))] == [4.0]
+    assert {page[4] for page in stream.store.pages.values()} == {VERSION}
+
+
+class SparkName:
+    """An Arrow type under the name that the tests' streams, which have no Spark, give it."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.simpleString = lambda: str(kind)
 
 
 def test_what_there_is_counts_the_rows_since_the_upgrade() -> None:

@@ -130,6 +130,17 @@ def _check_inputs(aggregate: PlainAggregate, types: list[pa.DataType]) -> None:
 _SAMPLES: dict[str, Any] = {"string": "a", "bool": True, "int64": 1, "double": 1.0, "binary": b"a"}
 
 
+def hashed_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of a stream's rows behind the hashes of their keys, as `packing` gives them to shards."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from slidewise.spark.state.buckets import HASH
+
+    fields = to_arrow_schema(schema, timezone="UTC")
+    return pa.schema([pa.field(HASH, pa.int64()), *(field.with_nullable(True).remove_metadata() for field in fields)])
+
+
 def with_key_hash(definition: Definition, df: DataFrame) -> DataFrame:
     """The rows under numbers, and before them their keys' hash, by which a stream and its history choose shards."""
     from pyspark.sql import functions as F

@@ -21,7 +21,7 @@ _AS_OF_OPTIONS = ("parallel",)
 _AS_OF_STREAM_OPTIONS = ("shards", "forget_after", "metrics", "late_to")
 _STREAM_OPTIONS = (
     *("shards", "forget_after", "metrics", "watermark", "ahead", "ahead_of", "late_to"),
-    *("history", "history_until"),
+    *("history", "history_until", "upgrade_from", "warm"),
 )
 
 
@@ -77,11 +77,18 @@ def flush_on_spark(
 
 def plan_on_spark(definition: Definition, df: DataFrame, **options: Any) -> Plan | StreamPlan:
     """The plan of a definition on a DataFrame or a stream; nothing runs."""
+    checkpoint = options.pop("checkpoint", None)
     _check_options(df, options)
+    if checkpoint is not None and options.get("upgrade_from") is None:
+        raise SlidewiseError("checkpoint= is for upgrade_from=, whose columns depend on where the stream is")
     if df.isStreaming:
         from slidewise.spark.stream.query import plan_stream
+        from slidewise.spark.upgrade.plan import plan_upgrade_of
 
-        return plan_stream(definition, df, **options)[1]
+        plan = plan_stream(definition, df, **options)[1]
+        if checkpoint is None or plan.upgrade is None:
+            return plan
+        return plan._replace(upgrade=plan_upgrade_of(df.sparkSession, definition, plan.upgrade, str(checkpoint)))
     from slidewise.spark.batch.dataframe import plan_dataframe
 
     return plan_dataframe(definition, df, **options)[1]

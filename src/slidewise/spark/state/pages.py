@@ -146,8 +146,8 @@ def open_page(page: bytes, fingerprint: str | None, shard: int, number: int) -> 
     if fingerprint is not None and its_fingerprint.hex() != fingerprint:
         raise OtherQueryError(
             "the checkpoint was written by another definition, or with other options or columns: its fingerprint is "
-            f"{its_fingerprint.hex()}, and this query's {fingerprint}; go back to what wrote it, or start from a new "
-            "checkpoint"
+            f"{its_fingerprint.hex()}, and this query's {fingerprint}; go back to what wrote it, name it with "
+            "upgrade_from=, or start from a new checkpoint"
         )
     if (its_shard, its_number) != (shard, number):
         raise SnapshotError(

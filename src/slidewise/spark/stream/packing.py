@@ -17,11 +17,12 @@ REFUSED = ("dropped", "ahead", "before_history")  # the counts of rows that are 
 BLOB_SCHEMA = f"{SHARD} long, {DATA} binary"
 
 
-def pack_by_shard(shards: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pack_by_shard(shards: int, to_all: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Pack record batches, whose first column is the keys' hash, into rows of a shard's label and a blob of its rows.
 
     Shard 0 gets a blob, even an empty one, whenever there are rows: so a checkpoint of another definition, or of
-    other shards, is found out before anything is answered.
+    other shards, is found out before anything is answered. With `to_all`, all shards do: an upgrade is then done after
+    one micro-batch with rows.
     """
     gathered: list[pa.RecordBatch] = []
     size = 0
@@ -30,7 +31,9 @@ def pack_by_shard(shards: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
         if not batch.num_rows:
             continue
         if empty:
-            yield _blob(0, next(to_blobs(plain(pa.Table.from_batches([batch.slice(0, 0)]))))[0])
+            blob = next(to_blobs(plain(pa.Table.from_batches([batch.slice(0, 0)]))))[0]
+            for shard in range(shards if to_all else 1):
+                yield _blob(shard, blob)
             empty = False
         gathered.append(batch)
         size += batch.nbytes

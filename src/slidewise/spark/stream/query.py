@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slidewise.definition import Definition
 from slidewise.errors import InputError, SlidewiseError, users_stack_level
 from slidewise.spark.column_names import numbered_names, numbered_schema, quoted
-from slidewise.spark.schema import answer_types, check_schema, column_types, result_schema, with_key_hash
+from slidewise.spark.schema import answer_types, check_schema, column_types, hashed_schema, result_schema, with_key_hash
 from slidewise.spark.stream.history import check_history, history_pages
 from slidewise.spark.stream.output import answer_rows, output_schema, plain_types
 from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
 from slidewise.spark.stream.query_description import describe_query, query_fingerprint
-from slidewise.spark.stream.shard import QueryTerms
+from slidewise.spark.stream.shard import QueryTerms, UpgradeTerms
+from slidewise.spark.upgrade.plan import UpgradePlan, plan_upgrade
 from slidewise.spark.worker.task import processor, task
 from slidewise.windows import Duration
 
@@ -44,6 +46,8 @@ class StreamPlan(NamedTuple):
     ahead: Duration | None = None
     late_to: str | None = None
     warm: bool = False
+    only_complete: bool = False
+    upgrade: UpgradePlan | None = None
 
     def __str__(self) -> str:
         more = "" if self.forget_after is None else f"; keys without rows for {self.forget_after} start anew"
@@ -55,6 +59,10 @@ class StreamPlan(NamedTuple):
             more += f"; rows more than {self.ahead} ahead of the clock are put aside"
         if self.late_to is not None:
             more += f"; rows that are not taken in come out without answers, and {self.late_to!r} says why"
+        if self.only_complete:
+            more += "; answers that an upgrade left incomplete are null until they are complete"
+        if self.upgrade is not None:
+            more += f"\n{self.upgrade}"
         if self.on_beat:
             return (
                 f"a stream in {self.shards} shards of keys: rows are packed by shard, wait until the watermark has "
@@ -94,7 +102,9 @@ def run_shards(
 
     Their state begins with these pages, if there are any.
     """
-    blobs = _with_hash(definition, df, plan).mapInArrow(task(pack_by_shard, plan.shards), BLOB_SCHEMA)
+    blobs = _with_hash(definition, df, plan).mapInArrow(
+        task(pack_by_shard, plan.shards, plan.upgrade is not None), BLOB_SCHEMA
+    )
     answered = blobs.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=processor(terms, df.columns, plain_types(schema)),
         outputStructType=output_schema(schema),
@@ -126,6 +136,8 @@ def query_terms(
         columns=columns or column_types(definition, schema),
         warm=plan.warm,
         shards=plan.shards,
+        only_complete=plan.only_complete,
+        upgrade=None if plan.upgrade is None else UpgradeTerms(plan.upgrade.old, hashed_schema(schema)),
     )
 
 
@@ -160,6 +172,8 @@ def plan_stream(
     late_to: str | None = None,
     history: DataFrame | None = None,
     history_until: datetime | None = None,
+    upgrade_from: Definition | Sequence[Definition] | None = None,
+    warm: str = "partial",
 ) -> tuple[StructType, StreamPlan, str]:
     """The result's schema, the plan, and the name of the metrics, or an error; nothing runs.
 
@@ -170,7 +184,9 @@ def plan_stream(
     the clock of their micro-batch do not move it, and are put aside. `late_to` is the name of one more column, with
     which rows that were dropped or put aside come out too: without answers, and with the reason in it. `history` is a
     batch DataFrame of earlier rows that fill the state before the first micro-batch; it is complete up to its newest
-    time, or `history_until`, and streamed rows up to then are its duplicates.
+    time, or `history_until`, and streamed rows up to then are its duplicates. `upgrade_from` is the definition that the
+    checkpoint was written by, or several of which one did: state is converted to this one's. Answers that cannot be
+    complete yet are over what there is, or with `warm="null"` null.
     """
     schema = df.schema
     check_schema(definition, schema)
@@ -178,7 +194,12 @@ def plan_stream(
     check_history(definition, history, history_until, schema)
     _check_watermark(definition, schema, watermark, ahead, ahead_of)
     check_stream_options(df, shards, metrics)
+    if warm not in ("partial", "null"):
+        raise SlidewiseError(
+            f"warm= is 'partial', for answers over what there is after an upgrade, or 'null', not {warm!r}"
+        )
     plan = make_stream_plan(definition, shards, forget_after, watermark, ahead, late_to, history is not None)
+    plan = plan._replace(only_complete=warm == "null", upgrade=plan_upgrade(definition, upgrade_from))
     return with_reason(definition, result_schema(definition, schema), late_to), plan, metrics
 
 

@@ -40,13 +40,12 @@ class Source(Enum):
 @dataclass(frozen=True)
 class Change:
     """What an aggregate begins with; `old` is the one whose cells or states go on, and `spec` the number of the old
-    spec that this is a member of. `same` is whether there was one like it over a window of its kind."""
+    spec that this is a member of."""
 
     name: str
     source: Source
     old: str | None = None
     spec: int | None = None
-    same: bool = False
 
 
 class Origin(NamedTuple):
@@ -74,7 +73,7 @@ class Changes:
         self.old_specs = stored_specs(old, generations or {})
         self._old_numbers = {member.name: i for i, spec in enumerate(self.old_specs) for member in spec.members}
         change = self._change if new.every is None else self._change_of_slices
-        self.each = {name: change(name, aggregate) for name, aggregate in new.aggregates.items()}
+        self.each = {name: change(name) for name in new.aggregates}
 
     @cached_property
     def generations(self) -> dict[str, int]:
@@ -102,25 +101,24 @@ class Changes:
         """The spec of an aggregate of the old definition."""
         return self.old_specs[self._old_numbers[name]]
 
-    def _change(self, name: str, aggregate: PlainAggregate) -> Change:
+    def _change(self, name: str) -> Change:
+        aggregate = self.new.aggregates[name]
         keeps = _window(aggregate).keeps
-        like = [other for other, old in self.old.aggregates.items() if self._is_like(old, aggregate)]
-        like = [other for other in like if _window(self.old.aggregates[other]).keeps is keeps]
+        like = [other for other in self.like(name) if _window(self.old.aggregates[other]).keeps is keeps]
         rows = Source.ROWS if self.has_rows and self._is_stored(aggregate) else Source.NOTHING
         if keeps is Keeps.STATE and like:
-            return Change(name, Source.STATES, like[0], self._old_numbers[like[0]], True)
+            return Change(name, Source.STATES, like[0], self._old_numbers[like[0]])
         fit = [other for other in like if self._fits(other, aggregate)] if keeps is Keeps.CELLS else []
         if fit:
             farthest = min(fit, key=lambda other: self.old_spec(other).cut(0))
             timed = [spec for spec in self.old_specs if spec.keeps is Keeps.ROWS and goes_by_time(spec)]
             if rows is Source.NOTHING or self.old_spec(farthest).cut(0) <= min((s.cut(0) for s in timed), default=1):
-                return Change(name, Source.CELLS, farthest, self._old_numbers[farthest], True)
-        return Change(name, rows, same=bool(like))
+                return Change(name, Source.CELLS, farthest, self._old_numbers[farthest])
+        return Change(name, rows)
 
-    def _change_of_slices(self, name: str, aggregate: PlainAggregate) -> Change:
+    def _change_of_slices(self, name: str) -> Change:
         goes_on = self.old_slices(_slices(self.new, name)) is not None
-        same = any(self._is_like(old, aggregate) for old in self.old.aggregates.values())
-        return Change(name, Source.SLICES if goes_on else Source.NOTHING, same=same)
+        return Change(name, Source.SLICES if goes_on else Source.NOTHING)
 
     def old_slices(self, part: Part) -> int | None:
         """Which part of the old definition's slices is the same as one of the new definition's; None for none."""
@@ -133,8 +131,12 @@ class Changes:
         operator = None if part.by_rows else operator_key(part.operator)  # all quantiles need the same rows
         return operator, columns, argument_key(definition, part.condition)
 
+    def like(self, name: str) -> list[str]:
+        """The old aggregates with the same operator, arguments and condition as a new one."""
+        new = self.new.aggregates[name]
+        return [other for other, old in self.old.aggregates.items() if self._is_like(old, new)]
+
     def _is_like(self, old: PlainAggregate, new: PlainAggregate) -> bool:
-        """Whether two aggregates have the same operator, arguments and condition."""
         return (
             operator_key(old.operator) == operator_key(new.operator)
             and [argument_key(self.old, x) for x in old.columns] == [argument_key(self.new, x) for x in new.columns]

@@ -6,6 +6,7 @@ was, and the next run begins again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -96,19 +97,11 @@ class ShardUpgrade:
         query = read_description(text) if text else self._undescribed()
         if query is None:
             raise SnapshotError(f"the description of the query that wrote the checkpoint makes no sense; {RESTORE}")
-        for old in self._terms.upgrade.old:
-            if query_fingerprint(old, query.columns, query.shards, query.forget_after) == fingerprint:
-                if query.shards != self._terms.shards:
-                    raise SlidewiseError(why_not_other_shards(query.shards, self._terms.shards))
-                self._old_forget_after = query.forget_after
-                return old
-        forget_after = None if query.forget_after is None else Duration(query.forget_after * 1_000)
-        given = describe_query(self._terms.upgrade.old[-1], query.columns, query.shards, forget_after)
-        how = differences(text, given) if text else "it says nothing of itself"
-        raise OtherQueryError(
-            "the checkpoint was written neither by the definition of this query nor by that of upgrade_from=; between "
-            f"the checkpoint's and upgrade_from= these differ: {how}"
-        )
+        old = written_by(self._terms.upgrade.old, query, fingerprint, text)
+        if query.shards != self._terms.shards:
+            raise SlidewiseError(why_not_other_shards(query.shards, self._terms.shards))
+        self._old_forget_after = query.forget_after
+        return old
 
     def _undescribed(self) -> QueryDescription:
         """What is known of a query that left no description, as in pages of version 2."""
@@ -224,6 +217,22 @@ class ShardUpgrade:
         """Write what is converted: a shard's state need not fit into memory twice."""
         self._old_pages.spill()
         self._pages.spill()
+
+
+def written_by(
+    definitions: Sequence[Definition], query: QueryDescription, fingerprint: str, text: str | None = None
+) -> Definition:
+    """The definition among these with which a query has this fingerprint; `text` is its whole description, if any."""
+    for old in definitions:
+        if query_fingerprint(old, query.columns, query.shards, query.forget_after) == fingerprint:
+            return old
+    forget_after = None if query.forget_after is None else Duration(query.forget_after * 1_000)
+    given = describe_query(definitions[-1], query.columns, query.shards, forget_after)
+    how = differences(text, given) if text else "it says nothing of itself"
+    raise OtherQueryError(
+        "the checkpoint was written neither by the definition of this query nor by that of upgrade_from=; between the "
+        f"checkpoint's and upgrade_from= these differ: {how}"
+    )
 
 
 def why_not_other_shards(old: int, new: int) -> str:

@@ -19,11 +19,14 @@ from slidewise.spark.stream.history import NUMBER, PAGE, TIMER
 from slidewise.spark.stream.output import output_frames
 from slidewise.spark.stream.packing import DATA
 from slidewise.spark.stream.shard_labels import labelled_shard
+from slidewise.spark.upgrade.upgrade import call_shard
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+
+    from slidewise.spark.stream.shard import QueryTerms
 
 # The property with the number of the state's partitions: the setting may have changed since the query first started.
 _PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
@@ -52,9 +55,8 @@ class ShardRunner:
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         terms, names, self._types = cloudpickle.loads(payload)
         self._names = [HASH, *names]
+        self._terms: QueryTerms = terms
         self._shard = make_shard(terms)
-        self._late_to = terms.late_to
-        self._warm = terms.warm
         self._handle = handle
         self._pages = pages
         self._query = local_property("sql.streaming.queryId") or ""
@@ -69,14 +71,15 @@ class ShardRunner:
     ) -> Iterator[pd.DataFrame]:
         """Take in a shard's blobs, and yield its answers; `watermark` and `clock` are in milliseconds."""
         shard = labelled_shard(label)
-        if self._warm and shard == 0:
+        if self._terms.warm and shard == 0:
             self._note_history()
         self._check_partition(shard)
         batch = MicroBatch(self._batch, clock, shard in self._shards)
         self._shards.add(shard)
         tables = [packing.from_blob(blob).rename_columns(self._names) for frame in frames for blob in frame[DATA]]
+        store = MapStateStore(self._pages, (self._query, shard))
         try:
-            result = self._shard.call(MapStateStore(self._pages, (self._query, shard)), shard, tables, watermark, batch)
+            result = call_shard(self._shard, self._terms, store, shard, tables, watermark, batch)
         except SlidewiseError as error:  # its text says all; a traceback of this package is of no use
             raise error.with_traceback(None) from None
         if result.timer != result.timer_before:
@@ -85,7 +88,7 @@ class ShardRunner:
             if result.timer is not None:
                 self._handle.registerTimer(result.timer)
         refused = (result.dropped, result.ahead, result.before_history)
-        yield from output_frames(result.table, refused, self._types, self._late_to is not None)
+        yield from output_frames(result.table, refused, self._types, self._terms.late_to is not None)
 
     def load(self, label: int, pages: pd.DataFrame) -> None:
         """Store pages of a shard's history, before the first micro-batch; its timer stands beside its directory."""
