@@ -33,7 +33,11 @@ from rich.table import Table
 
 import slidewise as sw
 from slidewise.pipeline.spark_session import run_stream
+from slidewise.spark.state.pages import HISTORY_RUN, open_page
+from slidewise.spark.state.seven_bits import decode_text
+from slidewise.spark.stream.checkpoint import read_pages
 from slidewise.spark.stream.packing import BLOB_SCHEMA, SHARD, pack_by_shard
+from slidewise.spark.stream.shard_labels import labelled_shard
 from slidewise.spark.worker.task import task
 
 SCHEMA = "k long, ts timestamp, x double"
@@ -78,15 +82,18 @@ class Bench:
             os.utime(path / f"{i}.parquet", (10**9 + i, 10**9 + i))
         return str(path)
 
-    def run(self, path: str, over: Callable[[DataFrame], DataFrame], sink: str = "noop") -> list[Batch]:
-        """The micro-batches of a query over the files, into the no-op sink or into files."""
+    def run(
+        self, path: str, over: Callable[[DataFrame], DataFrame], sink: str = "noop", checkpoint: str = ""
+    ) -> list[Batch]:
+        """The micro-batches of a query over the files, into the no-op sink or into files; from a new checkpoint, or
+        from this one."""
         self._count += 1
         stream = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(path)
         writer = (
             over(stream.withWatermark("ts", "0 seconds"))
             .writeStream.format(sink)
             .option("path", str(self.directory / f"output {self._count}"))
-            .option("checkpointLocation", str(self.directory / f"checkpoint {self._count}"))
+            .option("checkpointLocation", str(self.directory / (checkpoint or f"checkpoint {self._count}")))
             .trigger(availableNow=True)
         )
         query = run_stream(writer.start)
@@ -214,7 +221,7 @@ class Echo(StatefulProcessor):
 def floor(df: DataFrame) -> DataFrame:
     """The same rows in the same blobs, and nothing done with them."""
     hashed = df.select(F.xxhash64("k"), "*").toDF("hash", "c0", "c1", "c2")
-    blobs = hashed.mapInArrow(task(pack_by_shard, 16), BLOB_SCHEMA)
+    blobs = hashed.mapInArrow(task(pack_by_shard, 16, False), BLOB_SCHEMA)
     return blobs.groupBy(SHARD).transformWithStateInPandas(Echo(), "rows long", "Append", "EventTime")
 
 
@@ -306,6 +313,61 @@ def warm_start(bench: Bench) -> Iterator[Line]:
     yield Line("warm start", what, f"{ours:.0f} ms", f"{other:.0f} ms", ours / other, "<= 1.1", ours / other <= 1.1)
 
 
+def read_stored_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The pages of a checkpoint, decoded, checked and decompressed; how many bytes each has."""
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("page", SHARD, "number"))
+        sizes = [
+            len(open_page(decode_text(text), None, labelled_shard(label), number))
+            for text, label, number in zip(*columns, strict=True)
+            if number != HISTORY_RUN
+        ]
+        yield pa.record_batch([pa.array(sizes, pa.int64())], ["bytes"])
+
+
+def upgrade(bench: Bench) -> Iterator[Line]:
+    """A checkpoint with rows of 10,000 keys, all in a window: its conversion to another definition, against reading its
+    pages; and micro-batches before and after."""
+    count, turns = (1_000_000, 1) if bench.quick else (10_000_000, 3)
+    keys, later = 10_000, 12
+
+    def piece(first: int, size: int) -> pa.Table:
+        return rows(np.random.default_rng(first).integers(0, keys, size), first * 1_000, 1_000)
+
+    path = bench.files(piece(first, count // 20) for first in range(0, count, count // 20))
+    history = bench.spark.read.schema(SCHEMA).parquet(path)
+    old = sw.Sliding(by="k", on="ts", m=sw.max("x").over("1 day"), s=sw.mean("x").over("1 day"))
+    new = sw.Sliding(by="k", on="ts", m=sw.max("x").over("1 day"), d=sw.stddev("x").over("6 hours"))
+    seconds: dict[str, list[float]] = {"read": [], "upgrade": []}
+    times: dict[str, list[int]] = {"before": [], "after": []}
+    for turn in range(turns):
+        name, streamed = f"upgraded_{turn}", bench.directory / f"upgraded_input_{turn}"
+        streamed.mkdir()
+
+        def run(definition: sw.Sliding, first: int, name: str = name, to: Path = streamed, **options: Any) -> list[int]:
+            for i in range(first, first + later):
+                pq.write_table(piece(count + i * 10_000, 10_000), to / f"{i}.parquet")
+                os.utime(to / f"{i}.parquet", (10**9 + i, 10**9 + i))
+            batches = bench.run(str(to), lambda df: df.transform(definition, **options), checkpoint=name)
+            return [batch.ms for batch in batches]
+
+        run(old, 0, history=history)
+        times["before"] += run(old, later)[2:]
+        start = time.perf_counter()
+        pages = read_pages(bench.spark, str(bench.directory / name))
+        pages.mapInArrow(read_stored_rows, "bytes long").write.format("noop").mode("overwrite").save()
+        seconds["read"].append(time.perf_counter() - start)
+        upgraded = run(new, 2 * later, upgrade_from=old)
+        seconds["upgrade"].append((upgraded[0] - statistics.median(upgraded[2:])) / 1_000)
+        times["after"] += run(new, 3 * later)[2:]
+    ours, other = (statistics.median(seconds[name]) for name in ("upgrade", "read"))
+    what = f"{count:,} stored rows of {keys:,} keys, against reading their pages"
+    yield Line("upgrade", what, f"{ours:.1f} s", f"{other:.1f} s", ours / other, "<= 3", ours / other <= 3)
+    ours, other = (statistics.median(times[name]) for name in ("after", "before"))
+    what = "micro-batches of 10,000 rows after it, against those before"
+    yield Line("upgrade", what, f"{ours:.0f} ms", f"{other:.0f} ms", ours / other, "<= 1.1", ours / other <= 1.1)
+
+
 def warm_up(bench: Bench) -> None:
     """Java, workers and kernels are slow at first; nobody is to pay for it who happens to be measured first."""
     path = bench.files(rows(np.arange(20_000) % 100, i * 20_000, 1) for i in range(12))
@@ -320,6 +382,7 @@ WORKS = {
     "keys": many_keys,
     "sustained": sustained,
     "warm start": warm_start,
+    "upgrade": upgrade,
 }
 
 
