@@ -50,7 +50,8 @@ class Sliding(Definition):
         """The table with a column per aggregate behind its own; its rows stay in their order.
 
         A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it, and
-        `shards=`, `forget_after=`, `metrics=`, `watermark=`, `ahead=` and `late_to=` for a stream.
+        `shards=`, `forget_after=`, `metrics=`, `watermark=`, `ahead=`, `late_to=`, `history=`, `history_until=`,
+        `upgrade_from=` and `warm=` for a stream.
         """
         if _is_spark(table):
             from slidewise.spark.transform import transform_on_spark
@@ -262,9 +263,10 @@ class Sliding(Definition):
     ) -> Explanation:
         """For each column: what runs and why, the bound on calls per event, and the state per key.
 
-        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs. A grain is
-        suggested where a window holds more than a million rows of a key: in a `table` in memory, whose windows are
-        counted, or at a `rate`, which is how many events a key has in a second, or in one unit where times are numbers.
+        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs; with
+        `upgrade_from=` what becomes of each column, and with the stopped query's `checkpoint=` at what time. A grain is suggested where
+        a window holds more than a million rows of a key: in a `table` in memory, whose windows are counted, or at a
+        `rate`, which is how many events a key has in a second, or in one unit where times are numbers.
         """
         if rate is not None and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
             raise SlidewiseError(f"rate= is how many events a key has in a second, such as 10_000, not {rate!r}")
