@@ -263,10 +263,10 @@ class Sliding(Definition):
     ) -> Explanation:
         """For each column: what runs and why, the bound on calls per event, and the state per key.
 
-        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs; with
-        `upgrade_from=` what becomes of each column, and with the stopped query's `checkpoint=` at what time. A grain is suggested where
-        a window holds more than a million rows of a key: in a `table` in memory, whose windows are counted, or at a
-        `rate`, which is how many events a key has in a second, or in one unit where times are numbers.
+        With a Spark DataFrame, and the options of a call, also how it will run there; nothing runs. Of an upgrade it
+        says what becomes of each column, and with the stopped query's `checkpoint=` also when. A grain is suggested
+        where a window holds more than a million rows of a key: in a `table` in memory, whose windows are counted, or at
+        a `rate`, which is how many events a key has in a second, or in one unit where times are numbers.
         """
         if rate is not None and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
             raise SlidewiseError(f"rate= is how many events a key has in a second, such as 10_000, not {rate!r}")
