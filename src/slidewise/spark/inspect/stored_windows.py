@@ -28,10 +28,13 @@ _MICROSECOND = 1_000  # in nanoseconds, which times of other lanes are
 _FARTHEST = np.iinfo(np.int64).max // _MICROSECOND
 
 
-def stored_keys(opened: OpenedShard, chosen: Callable[[pa.Table], Array] | None = None) -> Iterator[StoredKeys]:
+def stored_keys(
+    opened: OpenedShard, released: int | None, chosen: Callable[[pa.Table], Array] | None = None
+) -> Iterator[StoredKeys]:
     """The keys of a shard, a page at a time; of the keys' columns `chosen` says which are wanted, if not all.
 
-    Keys that are forgotten, and still lie in a page that others keep in use, are left out.
+    `released` is the time up to which the stream has answered, in microseconds. Keys that are forgotten by then, and
+    still lie in a page that others keep in use, are left out.
     """
     check_times_in_states(opened)
     for page in opened.key_pages():
@@ -39,10 +42,10 @@ def stored_keys(opened: OpenedShard, chosen: Callable[[pa.Table], Array] | None 
         if chosen is not None:
             keys = keys.taken(np.flatnonzero(chosen(keys.table.select(list(opened.definition.by)))))
         if opened.query.forget_after is not None and opened.lifetime is not None and opened.beats is None:
-            assert opened.directory.released is not None
-            keys = keys.taken(np.flatnonzero(keys.numbers(B.NEWEST) > opened.directory.released - opened.lifetime))
+            assert released is not None
+            keys = keys.taken(np.flatnonzero(keys.numbers(B.NEWEST) > released - opened.lifetime))
         if len(keys):
-            yield _slices(opened, keys) if opened.beats is not None else _windows(opened, keys)
+            yield _slices(opened, keys, released) if opened.beats is not None else _windows(opened, keys)
 
 
 def check_times_in_states(opened: OpenedShard) -> None:
@@ -137,16 +140,16 @@ def _opened_pane(pane: RunningPane, now: int) -> RunningPane:
     return pane
 
 
-def _slices(opened: OpenedShard, keys: KeyTable) -> StoredKeys:
+def _slices(opened: OpenedShard, keys: KeyTable, released: int | None) -> StoredKeys:
     """Keys that are answered on a beat; time has come to what was released."""
     assert opened.beats is not None
-    assert opened.directory.released is not None
+    assert released is not None
     codes = np.repeat(np.arange(len(keys)), keys.numbers(B.COUNT))
     slices = opened.beats.layout(opened.schema).slices(keys.rows, codes)
     ends = np.searchsorted(codes, np.arange(len(keys) + 1)).tolist()
     of_keys = [slices.taken(np.arange(a, b)) for a, b in pairwise(ends)]
     counts = [max([1, *(int(part.counts.sum()) for part in each.parts)]) for each in of_keys]
-    newest = [opened.directory.released * _MICROSECOND] * len(keys)
+    newest = [released * _MICROSECOND] * len(keys)
     return StoredKeys(keys.table.select(list(opened.definition.by)), newest, counts, [of_keys])
 
 

@@ -24,6 +24,10 @@ class Scale(NamedTuple):
     last: int
     stretches: int = 24
 
+    def start(self, stretch: int) -> int:
+        """When a stretch begins."""
+        return self.first + (self.last - self.first) * stretch // self.stretches
+
     def places(self, times: Array) -> Array:
         """The stretch that each time lies in."""
         width = max(self.last - self.first, 1) / self.stretches
