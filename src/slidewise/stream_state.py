@@ -112,7 +112,8 @@ def _let_wait(live: Live, tables: list[pa.Table]) -> None:
     """Let rows wait in the buffer; what is due at once comes out of the next push."""
     import pyarrow as pa
 
-    due = live.push_many(pa.concat_tables(tables))
+    rows = pa.concat_tables(tables)
+    due = live.push_many(rows.sort_by(str(live.definition.on)))
     live.ready[:0] = due.to_pylist()
 
 

@@ -109,3 +109,171 @@ def test_it_answers_as_one_that_saw_the_released_rows(pages: int, zone: str | No
         live, other = live_of(stream), reference(EVERY_KIND, released)
     later = lanes.in_time_order(EVERY_KIND, later).slice(0, 120)
     compare(live, other, later, keys_of(EVERY_KIND, table))
+
+
+@pytest.fixture(scope="module")
+def streamed() -> tuple[Any, pa.Table, pa.Table]:
+    """A stream with all kinds of windows, and its rows, those that were released and those after them."""
+    table = table_of(2, 500)
+    released, later = up_to(table, "ts", cut_at(120))
+    stream = described(EVERY_KIND, table.schema)
+    fed(stream, table, cut_at(120), 2)
+    return stream, released, lanes.in_time_order(EVERY_KIND, later)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_definitions(seed: int) -> None:
+    choose = random.Random(seed)
+    operators = [sw.max("x"), sw.min("s"), sw.mean("i"), sw.sum("x"), sw.count(), sw.count("s"), sw.first("x")]
+    operators += [sw.last("i"), sw.argmax("s", "i"), sw.maxcount("x"), sw.m4("x"), sw.collect("s"), sw.bool_or("ok")]
+    operators += [sw.count_distinct("i"), sw.hyperloglog(p=4)("i"), sw.median("i"), sw.sum(c("i") + 1)]
+
+    def aggregate() -> Any:
+        made = choose.choice(operators)
+        made = choose.choice([made, made, made.where("ok"), made.where(c("x") > 0)])
+        closed = choose.choice(["right", "both", "left", "neither"])
+        kind = choose.choice(["rows", "time", "time", "grain", "all"])
+        if kind == "rows":
+            return made.over(rows=choose.randrange(1, 9), closed=choose.choice(["right", "left"]))
+        if kind == "all" and made.operator.name != "median":
+            return made.over("all", closed=choose.choice(["right", "left"]))
+        grained = kind == "grain" and made.operator.name in ("max", "mean", "count", "collect", "sum")
+        return made.over(f"{choose.choice([1, 7, 30, 90])}s", closed=closed, grain="3s" if grained else None)
+
+    columns = {f"c{i}": aggregate() for i in range(choose.randrange(1, 5))}
+    by = choose.choice([(), ("k",), ("k", "j")])
+    definition = sw.Sliding(by=by, on="ts", ties=("id",), columns=columns)
+    table = table_of(seed, 160, 60)
+    cut = cut_at(choose.randrange(5, 45))
+    released, later = up_to(table, "ts", cut)
+    with small_pages(choose.choice([131_072, 400])):
+        stream = described(definition, table.schema)
+        fed(stream, table, cut, seed)
+        live, other = live_of(stream), reference(definition, released)
+    compare(live, other, lanes.in_time_order(definition, later).slice(0, 40), keys_of(definition, table))
+
+
+def test_reads_without_a_time_are_as_of_the_newest_event(streamed: Any) -> None:
+    stream, released, _ = streamed
+    plain = {name: column for name, column in EVERY_KIND.columns.items() if "open" not in name and name != "before"}
+    definition = sw.Sliding(by="k", on="ts", ties="id", columns=plain)
+    again = described(definition, released.schema)
+    fed(again, released, cut_at(120), 2)
+    live, other = live_of(again), reference(definition, released)
+    for key in keys_of(definition, released):
+        asked = {**key, "x": 1.0}
+        assert_equal(live.get(asked), other.get(asked), str(key))
+    assert live.seen == other.seen
+    newest = max(row["ts"] for row in released.to_pylist())
+    first = next(row["k"] for row in released.to_pylist() if row["ts"] == newest)
+    with pytest.raises(sw.SlidewiseError, match="'before' has no answer as of the key's newest event"):
+        live_of(stream).get({"k": first, "x": 1.0}, at=newest)
+
+
+def test_events_that_the_stream_has_had_are_late(streamed: Any) -> None:
+    stream, released, later = streamed
+    row = {**released.slice(3, 1).to_pylist()[0], "k": "new"}
+    live = live_of(stream)
+    with pytest.raises(sw.TimeOrderError, match=r"is not after 2024-03-01 00:02:00.*has taken events in"):
+        live.push(row)
+    with pytest.raises(sw.TimeOrderError, match="the time in row 0"):
+        live.push_many(pa.Table.from_pylist([row], schema=released.schema))
+    assert len(live) == 4
+    lenient = live_of(stream, late="drop")
+    assert lenient.push(row) is None
+    both = pa.concat_tables([released.slice(3, 1), later.slice(0, 5)])
+    assert len(lenient.push_many(both)) == 5
+    assert lenient.stats.late == 2
+
+
+def test_batches_snapshots_and_shared_windows(streamed: Any) -> None:
+    stream, released, later = streamed
+    other = reference(EVERY_KIND, released)
+    expected = [other.push(row) for row in later.to_pylist()]
+    restored = EVERY_KIND.restore(live_of(stream).snapshot())
+    with pytest.raises(sw.TimeOrderError, match="has taken events in"):
+        restored.push(released.to_pylist()[0])
+    for live in (live_of(stream), live_of(stream, spikes=True), restored):
+        found = live.push_many(later).select(list(EVERY_KIND.columns)).to_pylist()
+        for row, answers in zip(found, expected, strict=True):
+            assert_equal(row["total"], answers["total"], "a sum")
+            assert_equal(row["all"], answers["all"], "a count")
+            assert_equal(row["cells"], answers["cells"], "cells")
+            assert_equal(row["open_all"], answers["open_all"], "an open window")
+
+
+@pytest.mark.parametrize("bound", ["100s", "30s"])
+def test_waiting_rows_wait_on(streamed: Any, bound: str) -> None:
+    stream, released, later = streamed
+    waiting = live_of(stream, waiting=True, late=f"wait:{bound}")
+    assert waiting.stats.waiting + len(waiting.ready) == len(later)
+    assert (waiting.stats.waiting == len(later)) == (bound == "100s")
+    other = reference(EVERY_KIND, released)
+    found = {row["id"]: row for row in waiting.flush()}
+    for row in later.to_pylist():
+        assert_equal(found[row["id"]]["last"], other.push(row)["last"], "a window of rows")
+    assert live_of(stream, late="wait:30s").stats.waiting == 0
+
+
+BEATS = sw.Sliding(
+    by="k",
+    on="ts",
+    every="10s",
+    total=sw.sum("i").over("60s"),
+    middle=sw.median("x").over("30s"),
+    texts=sw.max("s").over("40s"),
+    n=sw.count().over("20s"),
+)
+
+
+@pytest.mark.parametrize("pages", [131_072, 600], ids=["usual pages", "small pages"])
+def test_beats_go_on(pages: int) -> None:
+    table = table_of(4, 300)
+    cut = cut_at(123)
+    released, later = up_to(table, "ts", cut)
+    with small_pages(pages):
+        stream = described(BEATS, table.schema)
+        fed(stream, table, cut, 4)
+        live, other = live_of(stream), reference(BEATS, released)
+    other.advance(to=START + timedelta(seconds=123))
+    end = START + timedelta(seconds=400)
+    for row in lanes.in_time_order(BEATS, later).to_pylist():
+        assert_equal(live.push(row), other.push(row), f"beats at {row}")
+    found, expected = (sorted(one.advance(to=end), key=str) for one in (live, other))
+    assert_equal(found, expected, "the last beats")
+    assert expected
+
+
+def test_keys_that_were_forgotten_start_anew() -> None:
+    definition = sw.Sliding(by="k", on="ts", all=sw.count().over("all"), last=sw.collect("i").over(rows=3))
+    table = table_of(5, 60, 30)
+    again = table.slice(0, 1).set_column(
+        2, "ts", pa.array([START + timedelta(seconds=100)], table.schema.field("ts").type)
+    )
+    stream = described(definition, table.schema, forget_after=20 * SECOND)
+    fed(stream, pa.concat_tables([table, again]), cut_at(100), 5)
+    live = live_of(stream)
+    assert len(live) == 1
+    assert live.push({**again.to_pylist()[0], "ts": START + timedelta(seconds=101)})["all"] == 2
+
+
+def test_what_a_live_definition_cannot_take_over(streamed: Any) -> None:
+    with pytest.raises(sw.SlidewiseError, match="late='revise' answers events anew"):
+        EVERY_KIND.live_from(None, "", late="revise")  # type: ignore[arg-type]
+    with pytest.raises(sw.SlidewiseError, match="waiting=True lets"):
+        EVERY_KIND.live_from(None, "", waiting=True)  # type: ignore[arg-type]
+    times = sw.Sliding(by="k", on="ts", latest=sw.max("ts").over("60s", grain="1s"))
+    table = table_of(6, 50)
+    stream = described(times, table.schema)
+    fed(stream, table, cut_at(100), 6)
+    with pytest.raises(sw.SlidewiseError, match="'latest' aggregates the times 'ts' into cells"):
+        live_of(stream)
+
+
+def test_times_in_states_of_everything_so_far() -> None:
+    definition = sw.Sliding(by="k", on="ts", ties="id", latest=sw.max("ts").over("all"), n=sw.count("ts").over("all"))
+    table = table_of(7, 100)
+    released, later = up_to(table, "ts", cut_at(100))
+    stream = described(definition, table.schema)
+    fed(stream, table, cut_at(100), 7)
+    compare(live_of(stream), reference(definition, released), later, keys_of(definition, table))

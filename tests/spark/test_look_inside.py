@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from stored_streams import assert_equal, up_to
 from streams import SETTINGS, Files, answered, run, settings
 
 import slidewise as sw
+from slidewise.cli import main
 from slidewise.pipeline.state.command import StateSettings, look
 from slidewise.pipeline.state.picture import write_picture
 from slidewise.pipeline.state.text import show
@@ -134,6 +136,37 @@ def test_a_look_inside_changes_nothing_and_says_what_there_is(stopped: Stopped, 
     assert "sw.count().over('all')" in text_of(stopped.look(key=("machine=7", "site=a")))
     with pytest.raises(sw.SlidewiseError, match="no key machine=9, site=a"):
         stopped.look(key=("machine=9", "site=a"))
+
+
+def test_the_command_line(
+    stopped: Stopped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def session(*_: Any) -> Iterator[SparkSession]:
+        yield stopped.spark
+
+    monkeypatch.setattr("slidewise.pipeline.state.command.session_of", session)
+
+    def state(*options: str) -> str:
+        assert main(["state", str(stopped.checkpoint), *options]) == 0
+        return capsys.readouterr().out
+
+    assert json.loads(state("--json", "--largest", "2"))["total"]["largest"][1]["bytes"] > 0
+    (tmp_path / "health.toml").write_text(HEALTH.to_toml())
+    picture = tmp_path / "state.svg"
+    assert "the largest keys" in state("--definition", str(tmp_path / "health.toml"), "--plot", str(picture))
+    assert picture.read_text().startswith("<?xml")
+    assert "all 12 pages, and what is in them" in state("--check", "--operator", "0")
+    key = json.loads(state("--key", "site=b", "--key", "machine=1", "--json"))["keys"][0]
+    assert (key["key"], len(key["windows"])) == ({"machine": 1, "site": "b"}, 6)
+    for options, message in (
+        (["--key", "7"], "write --key machine=... for each"),
+        (["--key", "machin=7"], "did you mean 'machine'"),
+        (["--key", "machine=7"], "--key gives no 'site'"),
+        (["--plot", "state.gif"], "ends with .png or .svg"),
+    ):
+        assert main(["state", str(stopped.checkpoint), *options]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_live_definition_goes_on_as_the_stream_does(stopped: Stopped, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from slidewise.columns.arrow_values import python_values
-from slidewise.engine.stored_keys import StoredKeys
+from slidewise.engine.window_batch import StoredKeys
 from slidewise.errors import SlidewiseError
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.beats.key_state import BeatKeyState

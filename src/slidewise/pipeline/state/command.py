@@ -135,7 +135,7 @@ def _head(state: CheckpointState) -> dict[str, Any]:
     return {
         "checkpoint": state.checkpoint,
         "definition": written,
-        "definition_text": repr(query.definition),
+        "definition_text": f"sw.Sliding({repr(query.definition).partition('(')[2]}",
         "fingerprint": query.fingerprint,
         "forget_after": None if lifetime is None else str(Duration(lifetime * 1_000)),
         "shards_in_all": None if query.description is None else query.description.shards,

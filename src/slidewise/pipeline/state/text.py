@@ -100,9 +100,11 @@ def _show_key(console: Console, found: dict[str, Any]) -> None:
             name, aggregate = escape(window["name"]), escape(window["aggregate"])
             table.add_row(name, aggregate, f"{window['rows']:,}", escape(_short(window["answer"])))
         console.print(table)
-    if found["answers"] is not None:
+    named = {window["name"] for window in found["windows"]}
+    columns = {name: answer for name, answer in (found["answers"] or {}).items() if name not in named}
+    if columns:
         table = _table("column", "answer")
-        for name, answer in found["answers"].items():
+        for name, answer in columns.items():
             table.add_row(escape(name), escape(_short(answer)))
         console.print(table)
     elif not found["windows"]:

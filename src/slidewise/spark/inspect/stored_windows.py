@@ -13,7 +13,7 @@ from slidewise.arrays import Array
 from slidewise.engine.cells import Cells
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sliding import SlidingBatch, StoredRows
-from slidewise.engine.stored_keys import StoredKeys
+from slidewise.engine.window_batch import StoredKeys
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SlidewiseError
 from slidewise.spark.inspect.opened_shard import OpenedShard

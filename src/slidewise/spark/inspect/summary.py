@@ -22,7 +22,7 @@ class Scale(NamedTuple):
 
     first: int
     last: int
-    stretches: int = 24
+    stretches: int = 12
 
     def start(self, stretch: int) -> int:
         """When a stretch begins."""
