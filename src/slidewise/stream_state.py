@@ -52,7 +52,7 @@ def live_from_checkpoint(
     from slidewise.spark.inspect.checkpoint_state import CheckpointState
 
     state = CheckpointState(spark, checkpoint, definition, operator)
-    if len(state.directories) < len(state._heads):
+    if state.damaged:
         raise SlidewiseError(f"a shard of {checkpoint} is damaged; slidewise state {checkpoint} --check says more")
     return live_of_shards(definition, make, state.shards(), state.released, waiting)
 

@@ -12,10 +12,15 @@ import pyarrow as pa
 import pytest
 from definitions.test_lanes import longest_drop
 from shards import SECOND, small_pages
-from stored_streams import assert_equal, described, fed, live_of, up_to
+from stored_streams import assert_equal, described, fed, live_of, opened, up_to
 
 import slidewise as sw
 from slidewise.live.live import Live
+from slidewise.spark.inspect.opened_shard import OpenedShard
+from slidewise.spark.inspect.shard_tasks import find_key, shards_of
+from slidewise.spark.state.seven_bits import encode_text
+from slidewise.spark.stream.shard_labels import shard_label
+from slidewise.stream_state import windows_of_key
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 c = sw.col
@@ -235,7 +240,7 @@ def test_beats_go_on(pages: int) -> None:
     with small_pages(pages):
         stream = described(BEATS, table.schema)
         fed(stream, table, cut, 4)
-        live, other = live_of(stream), reference(BEATS, released)
+        live, other = BEATS.restore(live_of(stream).snapshot()), reference(BEATS, released)
     other.advance(to=START + timedelta(seconds=123))
     end = START + timedelta(seconds=400)
     for row in lanes.in_time_order(BEATS, later).to_pylist():
@@ -243,6 +248,54 @@ def test_beats_go_on(pages: int) -> None:
     found, expected = (sorted(one.advance(to=end), key=str) for one in (live, other))
     assert_equal(found, expected, "the last beats")
     assert expected
+
+
+@pytest.mark.parametrize("definition", [EVERY_KIND, BEATS], ids=["rows", "beats"])
+def test_the_windows_of_a_key(definition: sw.Sliding) -> None:
+    """Of the pages that the key lies in alone, among many."""
+    table = table_of(9, 700)
+    released, _ = up_to(table, "ts", cut_at(150))
+    with small_pages(600):
+        stream = described(definition, table.schema)
+        fed(stream, table, cut_at(150), 9)
+        shard, live = opened(stream), live_of(stream)
+        assert len(shard.directory.buckets) > 1
+        pages = pa.record_batch(
+            [
+                pa.array([shard_label(shard.shard)] * len(shard.store)),
+                pa.array(list(shard.store)),
+                pa.array([encode_text(page) for page in shard.store.values()]),
+            ],
+            names=["s", "n", "p"],
+        )
+        queries = {shard.query.fingerprint: shard.query}
+        for text, key in (("a", "a"), ("null", None)):
+            batches = [batch.to_pydict().values() for batch in find_key(queries, {"k": text}, [pages])]
+            rows = [row for columns in batches for row in zip(*columns, strict=True)]
+            assert 4 < len(rows) < len(shard.store)
+            [(number, store)] = shards_of(rows)
+            part = OpenedShard(store, number, queries, partial=True)
+            [found] = windows_of_key(definition, [part], cut_at(150), {"k": text})
+            assert found["key"] == {"k": key}
+            if definition is BEATS:
+                beats = live.advance(to=found["as_of"])
+                live = live_of(stream)
+                expected = next(beat for beat in beats if beat["k"] == key)
+                assert_equal(found["answers"], {name: expected[name] for name in BEATS.columns}, "a beat")
+                continue
+            asked = {"k": key, "x": 0.5}
+            expected = live.get(asked, at=START + timedelta(seconds=150, microseconds=1))
+            named = {window["name"]: window for window in found["windows"]}
+            for name in expected.keys() & named.keys():
+                assert_equal(named[name]["answer"], expected[name], name)
+            mine = [row for row in released.to_pylist() if row["k"] == key]
+            assert named["all"]["rows"] == len(mine)
+            recent = [row for row in mine if row["ts"] > START + timedelta(seconds=90)]
+            assert named["total"]["rows"] == sum(row["x"] is not None for row in recent)
+            last = sorted(mine, key=lambda row: (row["ts"], row["id"]))[-5:]
+            assert named["before"]["rows"] == sum(row["i"] is not None for row in last)
+            assert named["rows_of_cells"]["rows"] == named["rows_of_cells"]["answer"]
+        assert list(find_key(queries, {"k": "none"}, [pages])) == []
 
 
 def test_keys_that_were_forgotten_start_anew() -> None:

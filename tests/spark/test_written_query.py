@@ -97,7 +97,7 @@ def test_definitions_and_jobs_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("by", "given", "match"),
     [
-        ([], ["7"], "has no keys"),
+        ([], ["7"], "has no key columns"),
         (["a", "b"], ["7"], "write --key a=... for each"),
         (["a", "b"], ["a=1", "a=2"], "gives 'a' twice"),
         (["a", "b"], ["a=1"], "gives no 'b'"),
@@ -109,3 +109,4 @@ def test_keys_that_are_given_wrongly(by: list[str], given: list[str], match: str
         key_of(by, given)
     assert key_of(["a"], ["x=y"]) == {"a": "x=y"}
     assert key_of(["a"], ["a=y"]) == {"a": "y"}
+    assert key_of([], [""]) == {}

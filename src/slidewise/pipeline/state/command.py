@@ -210,7 +210,9 @@ def key_of(by: Sequence[str], given: Sequence[str]) -> dict[str, str]:
     ({'machine': '7'}, {'machine': '7', 'site': 'a'})
     """
     if not by:
-        raise SlidewiseError("the definition has no keys, so --key names none; leave it out")
+        if list(given) != [""]:
+            raise SlidewiseError("the definition has no key columns; write --key '' for the only key")
+        return {}
     key: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")

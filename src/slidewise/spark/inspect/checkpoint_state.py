@@ -86,6 +86,11 @@ class CheckpointState:
         return readable
 
     @property
+    def damaged(self) -> bool:
+        """Whether the directory of a shard cannot be read."""
+        return len(self.directories) < len(self._heads)
+
+    @property
     def schema(self) -> pa.Schema:
         """The schema of the stream's rows."""
         for directory in self.directories.values():
@@ -151,7 +156,7 @@ class CheckpointState:
     def shards_of_key(self, key: Mapping[str, str]) -> list[OpenedShard]:
         """The shards that a key lies in, with the pages that it lies in, and no others; keys are given as text."""
         rows = self._pages.mapInArrow(task(find_key, self.queries, dict(key)), _PAGES).collect()
-        return [OpenedShard(store, shard, self.queries) for shard, store in shards_of(rows)]
+        return [OpenedShard(store, shard, self.queries, partial=True) for shard, store in shards_of(rows)]
 
 
 def _pages_of(session: SparkSession, checkpoint: str, operator: int | None) -> DataFrame:

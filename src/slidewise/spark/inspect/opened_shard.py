@@ -38,10 +38,14 @@ KINDS = ("directory", "waiting rows", "keys", "large keys", "other")
 
 
 class OpenedShard:
-    """The state of one shard; nothing is written to its store."""
+    """The state of one shard; nothing is written to its store. With `partial`, the store has the pages of some keys
+    only, and the others are passed over."""
 
-    def __init__(self, store: MemoryStore, shard: int, queries: Mapping[str, WrittenQuery]) -> None:
+    def __init__(
+        self, store: MemoryStore, shard: int, queries: Mapping[str, WrittenQuery], partial: bool = False
+    ) -> None:
         self.store = store
+        self._partial = partial
         self.shard = shard
         page = store.get(DIRECTORY)
         if page is None:
@@ -87,7 +91,9 @@ class OpenedShard:
 
     def key_pages(self) -> Iterator[KeyTable]:
         """The keys of each page, one page after the other; none stays in memory."""
-        for place in range(len(self.directory.buckets)):
+        for place, bucket in enumerate(self.directory.buckets):
+            if self._partial and bucket.page not in self.store:
+                continue
             yield self.buckets.read([place])
             self.pages.spill()
 
