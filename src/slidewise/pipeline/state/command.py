@@ -22,7 +22,7 @@ from slidewise.pipeline.progress import TerminalStages
 from slidewise.pipeline.run import READ, timed
 from slidewise.pipeline.state.text import show
 from slidewise.sliding import Sliding
-from slidewise.spark.inspect.checkpoint_state import CheckpointState
+from slidewise.spark.inspect.checkpoint_state import CheckpointState, check_folder
 from slidewise.spark.inspect.summary import total
 from slidewise.stream_state import windows_of_key
 from slidewise.windows import Duration
@@ -71,6 +71,7 @@ def state_command(wanted: StateSettings, settings: RunSettings, console: Console
     """Look inside a checkpoint and print what was asked for; the exit status."""
     if wanted.plot is not None and Path(wanted.plot).suffix.lower() not in _PICTURES:
         raise SlidewiseError(f"--plot writes a picture whose name ends with .png or .svg, not {wanted.plot}")
+    check_folder(wanted.checkpoint)
     definition = None if wanted.definition is None else read_definition(wanted.definition, settings.imports)
     console = console or Console(highlight=False)
     stages = TerminalStages(Console(stderr=True) if wanted.as_json else console)

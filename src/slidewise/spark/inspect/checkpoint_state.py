@@ -159,19 +159,25 @@ class CheckpointState:
         return [OpenedShard(store, shard, self.queries, partial=True) for shard, store in shards_of(rows)]
 
 
+def check_folder(checkpoint: str) -> None:
+    """Refuse a path of this machine that is no checkpoint, or one without state, before Spark is asked."""
+    if "://" in checkpoint:
+        return
+    path = Path(checkpoint)
+    if not path.is_dir():
+        raise SlidewiseError(f"there is no folder {checkpoint}; give the checkpointLocation of a streaming query")
+    if not (path / "offsets").is_dir():
+        raise SlidewiseError(
+            f"{checkpoint} is no checkpoint of a streaming query: it has no folder 'offsets'; give the "
+            "checkpointLocation, not the output"
+        )
+    if not any((path / "commits").glob("[0-9]*")):
+        raise SlidewiseError(f"the checkpoint {checkpoint} has no state yet: no micro-batch has finished")
+
+
 def _pages_of(session: SparkSession, checkpoint: str, operator: int | None) -> DataFrame:
     """The pages of a checkpoint; an error says what there is instead of one that a definition wrote."""
-    if "://" not in checkpoint:
-        path = Path(checkpoint)
-        if not path.is_dir():
-            raise SlidewiseError(f"there is no folder {checkpoint}; give the checkpointLocation of a streaming query")
-        if not (path / "offsets").is_dir():
-            raise SlidewiseError(
-                f"{checkpoint} is no checkpoint of a streaming query: it has no folder 'offsets'; give the "
-                "checkpointLocation, not the output"
-            )
-        if not any((path / "commits").glob("[0-9]*")):
-            raise SlidewiseError(f"the checkpoint {checkpoint} has no state yet: no micro-batch has finished")
+    check_folder(checkpoint)
     try:
         return read_pages(session, checkpoint, operator)
     except SlidewiseError:
