@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import random
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from shards import Stream, small_pages
+from fuzz_pages import Kind, Target, kinds
+from shards import FINGERPRINT, Stream, small_pages
 from spark.test_live_from_shard import EVERY_KIND, cut_at, table_of
 from stored_streams import SHARD, described, fed, queries_of, store_of
 
 import slidewise as sw
 from slidewise.engine.codec import Reader, Writer
 from slidewise.spark.inspect.check import check_shard
+from slidewise.spark.inspect.opened_shard import OpenedShard
 from slidewise.spark.inspect.shard_tasks import check, sum_up
+from slidewise.spark.inspect.summary import Scale, shard_summary
+from slidewise.spark.inspect.written_query import WrittenQuery
 from slidewise.spark.state.pages import LARGE_KEY_BITS, TRAIL, MemoryStore, open_page, seal_page
 from slidewise.spark.state.seven_bits import encode_text
+from slidewise.spark.stream.query_description import QueryDescription
 from slidewise.spark.stream.shard_labels import shard_label
+from slidewise.stream_state import live_of_shards
 
 LARGE = sw.Sliding(
     by="k",
@@ -162,3 +170,23 @@ def test_reports_go_on_after_a_damaged_shard(large: MemoryStore) -> None:
     assert found[1] == {"pages": len(large), "problems": []}
     assert "its checksum does not match" in summaries[0]["error"]
     assert (summaries[1]["keys"], summaries[1]["shard"]) == (4, 4)
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
+def test_crafted_pages_raise_no_error_but_ours(kind: Kind) -> None:
+    """Values changed, and checksums made anew: a check ends and reports, whatever it meets, and so do the others."""
+    target = Target(kind)
+    draw = random.Random(11)
+    query = WrittenQuery(kind.definition, FINGERPRINT, "", QueryDescription(None, (), 1, kind.forget_after))
+    reported = 0
+    with kind.pages():
+        assert check_shard(MemoryStore(target.store), SHARD, {FINGERPRINT: query}) == []
+        for _ in range(40):
+            store = MemoryStore(target.crafted(draw))
+            reported += bool(check_shard(store, SHARD, {FINGERPRINT: query}))
+            with suppress(sw.SlidewiseError):
+                shard_summary(OpenedShard(store, SHARD, {FINGERPRINT: query}), 3, Scale(0, 10**9))
+            with suppress(sw.SlidewiseError):
+                opened = OpenedShard(store, SHARD, {FINGERPRINT: query})
+                live_of_shards(kind.definition, lambda _: kind.definition.live(), [opened], opened.directory.released)
+    assert reported > 20
