@@ -29,7 +29,8 @@ class Sliding(Definition):
     `definition.as_of(labels, events)` at other times than the events' own, `definition.audit(served, events)` against
     what was served.
     Look at it: `explain()`, `repr`, `==`, `hash`, `fingerprint()`.
-    Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot.
+    Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot, and
+    `live_from` goes on from a stream's state.
 
     >>> import pyarrow as pa, slidewise as sw
     >>> health = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10))

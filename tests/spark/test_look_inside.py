@@ -201,4 +201,4 @@ def test_what_is_no_such_checkpoint_is_an_error(spark: SparkSession, tmp_path: P
     counted = counted.format("memory").queryName("counted").option("checkpointLocation", str(tmp_path / "other"))
     counted.trigger(availableNow=True).start().awaitTermination()
     fails(tmp_path / "other", "no operator of it has state as definitions keep it")
-    fails(tmp_path / "other", "has no state that a definition|cannot be read", operator=0)
+    fails(tmp_path / "other", "has no state that a definition|cannot read the state", operator=0)

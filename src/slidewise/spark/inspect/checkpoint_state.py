@@ -60,7 +60,10 @@ class CheckpointState:
         try:
             rows = self._pages.where(f"number <= {DIRECTORY} or number >= {TRAIL}").collect()
         except Exception as error:
-            raise SlidewiseError(f"the state in {self.checkpoint} cannot be read: {reason(error)}") from error
+            raise SlidewiseError(
+                f"Spark cannot read the state in {self.checkpoint}: {reason(error)} Where a file of it is damaged or "
+                "missing, restore the whole checkpoint from a copy; Spark's log names the file"
+            ) from error
         heads = dict(shards_of(sorted(rows, key=lambda row: int(row[0]))))
         if not heads:
             raise SlidewiseError(
