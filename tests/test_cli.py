@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -68,6 +69,9 @@ def test_python_dash_m() -> None:
         (["opertors"], 2),
         (["tour", "--seconds-per-step", "-1"], 2),
         (["demo", "--events", "0"], 2),
+        (["state"], 2),
+        (["state", "--help"], 0),
+        (["state", "checkpoint", "--largest", "0"], 2),
     ],
 )
 def test_help_and_mistakes(arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,3 +80,15 @@ def test_help_and_mistakes(arguments: list[str], code: int, capsys: pytest.Captu
     assert stopped.value.code == code
     said = capsys.readouterr()
     assert "slidewise" in said.out + said.err
+
+
+def test_state_of_what_is_no_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said before Spark is started."""
+    (tmp_path / "begun" / "offsets").mkdir(parents=True)
+    for name, message in (
+        ("none", "there is no folder"),
+        ("", "has no folder 'offsets'"),
+        ("begun", "no micro-batch has finished"),
+    ):
+        assert main(["state", str(tmp_path / name)]) == 2
+        assert message in capsys.readouterr().err

@@ -58,6 +58,7 @@ from slidewise.operators import (
 from slidewise.operators.table import operators_table
 from slidewise.rolling import rolling
 from slidewise.sliding import Sliding
+from slidewise.stream_state import read_state
 from slidewise.swag import (
     Amta,
     BInt,
@@ -144,6 +145,7 @@ __all__ = [
     "operators_table",
     "product",
     "quantile",
+    "read_state",
     "relative_variation",
     "rolling",
     "stddev",

@@ -1,4 +1,4 @@
-"""The command line: `slidewise operators`, `cache`, `run`, `audit`, `demo`, `tour`, `trace` and `bench paper`."""
+"""The command line: `slidewise operators`, `cache`, `run`, `audit`, `state`, `demo`, `tour`, `trace`, `bench paper`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import slidewise
 from slidewise.errors import SlidewiseError
 from slidewise.trace.command import add_arguments as add_trace_arguments
 
-DIFFERS, FAILED = 1, 2  # an audit's exit status where answers differ, and where there is none
+DIFFERS, FAILED = 1, 2  # an audit's exit status where answers differ, and where there is none; a state's likewise
 ROWS_LOST = 3  # a job's exit status where it is done, and more rows are lost for their times than it accepts
 
 
@@ -57,6 +57,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     audit.add_argument("--report", metavar="FILE", help="the page that is written (audit.html in the job's sink)")
     audit.set_defaults(run=_audit, failed=FAILED)
 
+    state = commands.add_parser("state", help="look inside a stream's checkpoint: keys, bytes, waiting rows, damage")
+    state.add_argument("checkpoint", metavar="CHECKPOINT", help="the checkpointLocation of a streaming query")
+    state.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help="show a key's windows and their answers; COLUMN=VALUE for each where a key has several columns",
+    )
+    state.add_argument(
+        "--check", action="store_true", help="verify every page and every structure; status 1 if damaged"
+    )
+    state.add_argument("--json", action="store_true", help="print it all as JSON")
+    state.add_argument("--largest", type=_limit, default=10, metavar="N", help="how many of the largest keys (10)")
+    state.add_argument("--plot", metavar="FILE", help="draw bytes by key and waiting rows, as .png or .svg")
+    state.add_argument("--definition", metavar="FILE", help="the definition, or a job, as TOML (the checkpoint's own)")
+    state.add_argument("--operator", type=int, metavar="N", help="which operator with state, where there are several")
+    state.set_defaults(run=_state, failed=FAILED)
+
     demo = commands.add_parser("demo", help="a million events of manufacturing equipment on Spark, with a report")
     demo.add_argument("file", nargs="?", help="a file of the DEBS 2012 challenge, instead of made events")
     demo.add_argument("--out", default="slidewise-demo", metavar="FOLDER", help="where all goes (slidewise-demo)")
@@ -73,18 +92,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument("--others", action="store_true", help="algorithms that the paper did not run, too")
     bench.set_defaults(run=_bench)
 
-    for command in (run, audit):
+    for command in (run, audit, state):
+        whose = "definition's" if command is state else "job's"
         command.add_argument(
             "--allow-imports",
             action="store_true",
-            help="import the modules that the job's own operators are in, also from its folder; this runs their code",
+            help=f"import the modules that the {whose} own operators are in, also from its folder; this runs their "
+            "code",
         )
     for command in (run, audit, demo):
+        command.add_argument("--overwrite", action="store_true", help="replace results that are there")
+    for command in (run, audit, state, demo):
         command.add_argument("--master", metavar="URL", help="Spark's master (the job's own, or local[*])")
         command.add_argument(
             "--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="a setting of Spark's"
         )
-        command.add_argument("--overwrite", action="store_true", help="replace results that are there")
         command.add_argument("--verbose", action="store_true", help="show Spark's log, and errors in full")
     for command in (run, demo):
         command.add_argument(
@@ -169,6 +191,14 @@ def _audit(options: argparse.Namespace) -> int:
     from slidewise.pipeline.commands import RunSettings
 
     return 0 if audit_file(options.job, RunSettings.of(options), AuditSettings.of(options)) else DIFFERS
+
+
+def _state(options: argparse.Namespace) -> int:
+    from slidewise.pipeline.commands import RunSettings
+    from slidewise.pipeline.state.command import StateSettings, state_command
+
+    settings = RunSettings(options.master, dict(options.conf), verbose=options.verbose, imports=options.allow_imports)
+    return state_command(StateSettings.of(options), settings)
 
 
 def _demo(options: argparse.Namespace) -> int:

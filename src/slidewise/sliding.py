@@ -14,7 +14,7 @@ from slidewise.import_paths import Imports
 from slidewise.windows import Length
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from slidewise.audit.audit import Audit
     from slidewise.columns.frames import Table
@@ -29,7 +29,8 @@ class Sliding(Definition):
     `definition.as_of(labels, events)` at other times than the events' own, `definition.audit(served, events)` against
     what was served.
     Look at it: `explain()`, `repr`, `==`, `hash`, `fingerprint()`.
-    Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot.
+    Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot, and
+    `live_from` goes on from a stream's state.
 
     >>> import pyarrow as pa, slidewise as sw
     >>> health = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10))
@@ -240,6 +241,56 @@ class Sliding(Definition):
         from slidewise.spark.transform import flush_on_spark
 
         return flush_on_spark(self, stream, checkpoint, operator, options)
+
+    def live_from(
+        self,
+        spark: SparkSession,
+        checkpoint: str,
+        *,
+        operator: int | None = None,
+        waiting: bool = False,
+        **options: Any,
+    ) -> Live:
+        """The definition at work on live events, going on from the state in the checkpoint of a stream that runs it.
+
+        It is equal to one that has seen the rows which the stream has released: those up to its watermark. Events up to
+        there are late, as they are in the stream, and are not counted twice. Rows that still wait in the stream are not
+        in; with `waiting=True` and `late="wait:..."` they wait here. The options are those of `live`, except
+        `late="revise"`. `operator` is the number of the query's operator with state, where there are several.
+
+        The whole state comes into memory. Windows that an upgrade of the stream left incomplete are so here. The stream
+        goes on without this, and the checkpoint stays as it is.
+        """
+        from slidewise.stream_state import live_from_checkpoint
+
+        late = options.get("late", "error")
+        if late == "revise":
+            raise SlidewiseError(
+                "late='revise' answers events anew, for which it needs them whole, and a stream's state has only the "
+                "columns that aggregates read; use late='wait:10s', 'drop' or 'error'"
+            )
+        if waiting and not str(late).startswith("wait"):
+            raise SlidewiseError(
+                f"waiting=True lets the stream's waiting rows wait here, and late={late!r} lets none wait; add "
+                "late='wait:10s', say"
+            )
+
+        def make(generations: dict[str, int]) -> Live:
+            live = self.live(**options)
+            if not generations or self.every is not None:
+                return live
+            from slidewise.live.live import Live
+
+            return Live(
+                self,
+                late=live.late,
+                answered=live.callback,
+                spikes=live.spikes,
+                aside=live.aside,
+                generations=generations,
+            )
+
+        return live_from_checkpoint(self, make, spark, checkpoint, operator, waiting)
 
     def restore(
         self,

@@ -1,9 +1,9 @@
-"""One spec over a batch, dispatched by what its windows keep of each key: rows, cells or a state."""
+"""One spec over a batch, dispatched by what its windows keep of each key: rows, cells or a state; and keys so kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from slidewise.arrays import Array
 from slidewise.engine.batch import Batch
@@ -32,6 +32,21 @@ class WindowBatch(Protocol):
 Stored = StoredRows | StoredCells | StoredStates
 
 _BATCHES: dict[Keeps, Any] = {Keeps.ROWS: SlidingBatch, Keeps.CELLS: CellBatch, Keeps.STATE: RunningBatch}
+
+
+class StoredKeys(NamedTuple):
+    """Keys that one lane has stored, for another to go on from: a table of their columns, of each the newest time in
+    nanoseconds, and how many rows it has had at least.
+
+    `windows` has for each window spec a list with what it keeps of each key: arrays of rows, whose places are
+    nanoseconds or numbers up to the key's count; `Cells`; or a `RunningPane`. On a beat it has one list, of each key's
+    `BeatSlices`.
+    """
+
+    keys: pa.Table
+    newest: list[int]
+    counts: list[int]
+    windows: list[list[Any]]
 
 
 def window_batch(

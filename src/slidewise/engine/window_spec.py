@@ -178,6 +178,21 @@ def with_members(spec: WindowSpec, names: Container[str]) -> WindowSpec:
     return some
 
 
+def split_by_generation(specs: list[WindowSpec], generations: Mapping[str, int]) -> list[WindowSpec]:
+    """The specs, each split by the generations of its aggregates, 0 where they are not named; one that keeps rows stays
+    whole, since these are the same for all."""
+    split = []
+    for spec in specs:
+        numbers = sorted({generations.get(member.name, 0) for member in spec.members})
+        if spec.keeps is Keeps.ROWS or len(numbers) == 1:
+            split.append(spec)
+            continue
+        for number in numbers:
+            names = [member.name for member in spec.members if generations.get(member.name, 0) == number]
+            split.append(with_members(spec, names))
+    return split
+
+
 def swags_of(spec: WindowSpec) -> list[Swag]:
     """A SWAG for each member, and one for all of them where all are quantiles of the same values.
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition
 from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import without_nan
-from slidewise.engine.window_spec import WindowSpec, readers_of, window_specs_of
+from slidewise.engine.window_spec import WindowSpec, readers_of, split_by_generation, window_specs_of
 from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.live.event_times import NUMBER, TimeReader
 from slidewise.live.first_answers import Firsts, specs_of_rows_before
 from slidewise.live.key_state import KeyState
-from slidewise.live.keys import SIMPLE, canonical, key_parts
-from slidewise.live.missing_values import OTHERS, ColumnKinds
+from slidewise.live.keys import SIMPLE, canonical
+from slidewise.live.missing_values import ColumnKinds
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.shared_pane import plan_sharing
 from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
-from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, PushResult, SetAside
+from slidewise.live.set_aside import AHEAD, LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Stats, Time
 
 Answered = Callable[[dict[str, Any]], Any]
@@ -43,15 +43,17 @@ class Live:
         answered: Answered | None = None,
         spikes: bool = False,
         aside: SetAside | None = None,
+        generations: Mapping[str, int] | None = None,
     ) -> None:
         self.definition = definition
+        self.generations = dict(generations or {})  # of aggregates that an upgrade of a stream has left apart
         self.late = late
         self.spikes = spikes
         has_time = definition.on is not None
         bound = wait_bound(late, has_time)
         if answered is not None and bound is None:
             raise SlidewiseError("answered= is for late='wait:...'; otherwise push itself returns the answer")
-        self.specs = window_specs_of(definition, spikes)
+        self.specs = split_by_generation(window_specs_of(definition, spikes), self.generations)
         plan_sharing(self.specs, shared_windows(definition) if spikes else [])
         self._names = [member.name for spec in self.specs for member in spec.members]
         self.ordered = definition.ordered
@@ -86,10 +88,11 @@ class Live:
         ahead. Where `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first, in
         a list whose `dropped` says whether this event was. An error leaves everything as it was.
         """
-        if self.aside.rows:
-            self.aside.hand_over()
-        if self.aside.guard is not None:
-            return self._push_guarded(row, self.aside.guard)
+        aside = self.aside
+        if aside.rows:
+            aside.hand_over()
+        if aside.guard is not None or aside.released is not None:
+            return self._push_judged(row)
         return self._push_known(row)
 
     def _push_known(self, row: EventRow) -> Any:
@@ -99,17 +102,31 @@ class Live:
                 return self._push(row)
         return self._push(row)
 
-    def _push_guarded(self, row: EventRow, guard: AheadGuard) -> Any:
-        """Take an event in unless its time lies too far ahead."""
+    def _push_judged(self, row: EventRow) -> Any:
+        """Take an event in unless its time lies too far ahead, or a stream that this goes on from has passed it."""
         _, time, kind = self.read(row)
-        if guard.is_ahead(time, kind):
+        guard = self.aside.guard
+        if guard is not None and guard.is_ahead(time, kind):
             return self.drop(row, AHEAD)
+        if self.aside.is_released(time):
+            if self.late == "error":
+                raise self.released_error(time, "the event's time")
+            return self.drop(row, LATE)
         events = self.events
         try:
             return self._push_known(row)
         finally:
-            if self.events != events:
+            if guard is not None and self.events != events:
                 guard.accept(time)
+
+    def released_error(self, time: Time, what: str) -> TimeOrderError:
+        """The error for an event that the stream which this goes on from has had, or dropped."""
+        shown = self.time_reader.shown
+        assert self.aside.released is not None
+        return TimeOrderError(
+            f"{what}, {shown(time)}, is not after {shown(self.aside.released)}, up to which the stream that this goes "
+            "on from has taken events in; push those after it, or use live_from(..., late='drop')"
+        )
 
     def drop(self, row: EventRow, reason: str) -> Any:
         """Count an event that is not taken in, and hand it to `late_to`; returns what `push` gives then."""
@@ -181,52 +198,11 @@ class Live:
         """The answers from windows of the rows before a row, of all its answers in the order of specs."""
         return [values[part] for _, part in self.rows_before]
 
-    @contextmanager
-    def learning(self, shown: Mapping[str, str]) -> Iterator[None]:
+    def learning(self, shown: Mapping[str, str]) -> AbstractContextManager[None]:
         """Take events in that show these kinds of columns; where they are refused, nothing was learnt."""
-        events, kinds = self.events, self.kinds
-        others = {name for name, kind in shown.items() if kind == OTHERS}
-        kinds.others |= others
-        undo: Callable[[], None] = lambda: None  # noqa: E731
-        try:
-            undo = self._reset_windows(others & kinds.nans)
-            yield
-        except BaseException:
-            if self.events == events:
-                kinds.others -= others
-                undo()
-                raise
-            kinds.learn(shown)
-            raise
-        kinds.learn(shown)
+        from slidewise.live.learning import learning
 
-    def _reset_windows(self, columns: set[str]) -> Callable[[], None]:
-        """Empty the windows over these columns, whose rows all have NaN there, a null; returns what undoes it."""
-        if not columns:
-            return lambda: None
-        key_states = self.key_states
-        undos: list[Callable[[], None]] = []
-
-        def undo_all() -> None:
-            self.key_states = key_states
-            for undo in undos:
-                undo()
-
-        try:
-            for key_state in key_states.values():
-                undos.append(self.forget_rows(key_state, columns))
-        except BaseException as error:
-            undo_all()
-            raise_operator_error(None, error, "the event was not taken in")
-        if columns & set(self.definition.by):
-            self.key_states = {}
-            for key, key_state in key_states.items():
-                parts = key_parts(key, self.definition.by)
-                null = self.key_of(dict(zip(self.definition.by, parts, strict=True)))
-                self.key_states[key if null in key_states else null] = key_state
-        if self.buffer is not None:
-            undos.append(self.buffer.reread(self.key_of))
-        return undo_all
+        return learning(self, shown)
 
     def forget_rows(self, key_state: Any, columns: set[str]) -> Callable[[], None]:
         """Empty a key's windows over some columns; returns what undoes that."""

@@ -86,14 +86,19 @@ class AheadGuard:
 
 class SetAside:
     """The side output of events that are not taken in: how many lay ahead, and the rows that `late_to` has still to
-    get."""
+    get. Where a stream's state is gone on from, `released` is the time up to which the stream has taken events in."""
 
     def __init__(self, guard: AheadGuard | None = None, late_to: LateTo | None = None) -> None:
         self.guard = guard
+        self.released: Time | None = None
         self.late_to = late_to
         self.ahead = 0
         self.rows: list[tuple[dict[str, Any], str]] = []
         self._warned = False
+
+    def is_released(self, time: Time) -> bool:
+        """Whether an event of this time is one that the stream before has had, or has dropped as late."""
+        return self.released is not None and time <= self.released
 
     def put(self, row: EventRow, reason: str) -> None:
         """Queue a row for `late_to`, if there is one."""

@@ -98,17 +98,16 @@ def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[st
 
 @contextmanager
 def session_of(
-    job: Job, settings: RunSettings, stages: TerminalStages, seconds: dict[str, float]
+    job: Job | None, settings: RunSettings, stages: TerminalStages, seconds: dict[str, float]
 ) -> Iterator[SparkSession]:
-    """A session for a job, which ends with it; what fails there is an error of one sentence."""
+    """A session for a job, or for none, which ends with it; what fails there is an error of one sentence."""
+    master, conf = (None, {}) if job is None else (job.master, job.conf)
     with tempfile.TemporaryDirectory(prefix="slidewise-") as folder:
         log = None if settings.verbose else Path(folder, "spark.log")
         spark = None
         try:
             with timed(stages, START, seconds):
-                spark = stages.spark = start(
-                    settings.master or job.master or "local[*]", {**job.conf, **settings.conf}, log
-                )
+                spark = stages.spark = start(settings.master or master or "local[*]", {**conf, **settings.conf}, log)
             yield spark
         except SlidewiseError:
             raise

@@ -39,6 +39,12 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
     frame = filtered.frame
     incoming = IncomingBatch(live, frame)
     late = incoming.late()
+    if live.aside.released is not None:
+        released = incoming.times <= live.aside.released
+        if live.late == "error" and released.any():
+            row = int(released.argmax())
+            raise live.released_error(incoming.times.tolist()[row], f"the time in row {row}")
+        late |= released
     dropped = int(late.sum())
     if dropped and live.late == "error":
         raise _late_error(live, incoming, int(late.argmax()))

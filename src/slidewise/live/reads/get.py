@@ -12,8 +12,10 @@ from slidewise.live.keys import key_parts
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.revising import Revising
 from slidewise.live.types import EventRow, Key, Time
+from slidewise.windows.kind import Keeps
 
 if TYPE_CHECKING:
+    from slidewise.engine.window_spec import WindowSpec
     from slidewise.live.key_state import KeyState
     from slidewise.live.live import Live
 
@@ -121,6 +123,8 @@ def check_key_kind(live: Live, key: Key) -> None:
 def spec_answers(live: Live, key_state: Any, at: int, time: Time | None) -> list[Any]:
     """The answers of the spec at this index as of a time that a key can be read at."""
     spec = live.specs[at]
+    if spec.is_open and live.aside.released is not None:
+        _check_open(live, spec, key_state.now, time)
     try:
         if isinstance(live, Revising):
             answers: list[Any] = key_state.answers_at(spec, at, time)
@@ -137,6 +141,18 @@ def spec_answers(live: Live, key_state: Any, at: int, time: Time | None) -> list
     except Exception as error:
         raise_operator_error(spec, error, READ)
     return answers
+
+
+def _check_open(live: Live, spec: WindowSpec, newest: Time, time: Time | None) -> None:
+    """Refuse a read as of the newest event of a key that a stream left, by a window that leaves out rows of that time:
+    the stream had let them in already, since all that came after was later. Rows that are kept tell their times."""
+    kept = spec.keeps is Keeps.ROWS and not spec.numbered
+    if time == newest and not kept and live.aside.is_released(newest):
+        raise SlidewiseError(
+            f"{spec.members[0].name!r} has no answer as of the key's newest event, at {live.time_reader.shown(newest)}:"
+            " the stream that this goes on from does not have it; read as of a later time, or after the key's next "
+            "event"
+        )
 
 
 def first_answers(live: Live, key_state: KeyState, at: int) -> list[Any]:

@@ -6,7 +6,8 @@ windows share a structure, the longest of them brings its partials; where they h
 partials instead of rows. On a beat, a key has slices instead, see `beat_states`. The version is the oldest that knows
 all of it: 1, 2 where windows share, 3 where one has a grain, 4 on a beat, 5 where there are durations in nanoseconds or
 times of day, 6 where a column holds no numbers or nothing yet, or events may be put aside, 7 where a window is of the
-rows before each row, so that keys have the answers of the first row of their newest time.
+rows before each row, so that keys have the answers of the first row of their newest time, 8 where it all goes on from a
+stream's state.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from slidewise.operators.values.equality import shown
 from slidewise.windows import Duration
 from slidewise.windows.kind import Keeps
 
-VERSION = 7
+VERSION = 8
+_STREAM = "stream"  # up to when the stream has taken events in that this goes on from, and what its upgrades left apart
 
 
 def snapshot(live: Live, key: bytes | None = None) -> bytes:
@@ -55,7 +57,7 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
         out.size(count)
     more = _extensions(live)
     if more or live.rows_before:
-        out.version = max(out.version, 7 if live.rows_before else 6)
+        out.version = max(out.version, 8 if _STREAM in more else 7 if live.rows_before else 6)
         write_plain(out.value, more, "a row that was put aside")
     _write_buffer(out, live)
     _write_revising(out, live)
@@ -88,6 +90,8 @@ def _extensions(live: Live) -> dict[str, Any]:
     if guard is not None:
         length = str(guard.limit) if isinstance(guard.limit, Duration) else guard.limit
         more["ahead"] = [length, guard.of, guard.newest, live.aside.ahead]
+    if live.aside.released is not None:
+        more[_STREAM] = [live.aside.released, live.generations]
     if live.aside.rows:
         more["aside"] = [[reason, row] for row, reason in live.aside.rows]
     return more
@@ -111,6 +115,10 @@ def _read_extensions(live: Live, more: Any) -> None:
         if newest is not None:
             check_time(live, newest, "the newest time that was believed")
         live.aside.guard.newest = newest
+    if _STREAM in more:
+        released, _ = more.pop(_STREAM)
+        check_time(live, released, "the time up to which a stream has taken events in")
+        live.aside.released = released
     for reason, row in more.pop("aside", []):
         require(reason in (LATE, AHEAD) and type(row) is dict, "no row was put aside like that")
         live.aside.rows.append((row, reason))
@@ -174,7 +182,8 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
     elif definition.every is not None:
         live = BeatLive(definition, late=late, answered=answered)
     else:
-        live = Live(definition, late=late, answered=answered, spikes=spikes)
+        generations = _read_generations(more)
+        live = Live(definition, late=late, answered=answered, spikes=spikes, generations=generations)
     restore_times(live, kind, fractions, newest)
     live.events, live.answers, live.dropped, live.failed = counts
     _read_extensions(live, more)
@@ -204,6 +213,18 @@ def _read(source: Reader, definition: Definition, answered: Answered | None, ver
     live.kinds.learn_keys(definition.by, live.key_states)
     live.see(key_state.now for key_state in live.key_states.values())
     return live
+
+
+def _read_generations(more: Any) -> dict[str, int]:
+    """The aggregates that upgrades of a stream left apart; none where this goes on from no stream."""
+    stream = more.get(_STREAM) if type(more) is dict else None
+    if stream is None:
+        return {}
+    require(type(stream) is list and len(stream) == 2, f"a stream is {shown(stream)}")
+    generations = stream[1]
+    sound = type(generations) is dict and all(type(name) is str for name in generations)
+    require(sound and all(type(number) is int for number in generations.values()), "aggregates have no generations")
+    return dict(generations)
 
 
 def _read_revising(source: Reader, definition: Definition) -> Revising:

@@ -128,7 +128,7 @@ class LargeKey:
 
     def chunks(self) -> Iterator[tuple[int, pa.Table]]:
         """The rows of all chunks, the oldest first, and the position of each one's first row; none stays in memory."""
-        at = min((place for chunk, place in self._starts if chunk == self._low), default=self._tail_at)
+        at = self._low_at
         for number in range(self._low, self._tail + 1):
             chunk = self._chunk(number)
             yield at, chunk
@@ -140,6 +140,16 @@ class LargeKey:
     def count(self) -> int:
         """The position behind the last row."""
         return self._tail_at + len(self._chunk(self._tail))
+
+    @property
+    def _low_at(self) -> int:
+        """The position of the first row that is stored."""
+        return min((place for chunk, place in self._starts if chunk == self._low), default=self._tail_at)
+
+    @property
+    def stored(self) -> int:
+        """How many rows, or cells, are stored; only the header and the open chunk are read."""
+        return self.count - self._low_at
 
     def push(self, rows: pa.Table, queries: Queries | None = None) -> dict[str, pa.Array]:
         """The answers by name for new rows, sorted, or for queries among them; rows are part of the windows then.

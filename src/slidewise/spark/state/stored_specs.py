@@ -10,22 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slidewise.definition import Definition
-from slidewise.engine.window_spec import WindowSpec, window_specs_of, with_members
-from slidewise.windows.kind import Keeps
+from slidewise.engine.window_spec import WindowSpec, split_by_generation, window_specs_of
 
 _MICROSECOND = 1_000  # in nanoseconds, as windows count
 
 
 def stored_specs(definition: Definition, generations: Mapping[str, int]) -> list[WindowSpec]:
     """The specs, each split by the generations of its aggregates; those that are not named are of generation 0."""
-    specs = []
-    for spec in window_specs_of(definition, spikes=False):
-        scaled = spec.scaled(_MICROSECOND)
-        numbers = sorted({generations.get(member.name, 0) for member in spec.members})
-        if spec.keeps is Keeps.ROWS or len(numbers) == 1:
-            specs.append(scaled)
-            continue
-        for number in numbers:
-            names = [member.name for member in spec.members if generations.get(member.name, 0) == number]
-            specs.append(with_members(scaled, names))
-    return specs
+    specs = [spec.scaled(_MICROSECOND) for spec in window_specs_of(definition, spikes=False)]
+    return split_by_generation(specs, generations)
