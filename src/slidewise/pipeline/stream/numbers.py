@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from slidewise.pipeline.stream.queries import REJECTED
@@ -15,7 +16,7 @@ SHOWN = 40  # micro-batches that are remembered, for rates and the plot
 
 
 @dataclass(frozen=True)
-class MicroBatch:
+class BatchReport:
     """One micro-batch: when it began, how long it took, and how many rows went in and came out."""
 
     begin: float
@@ -38,10 +39,20 @@ class StreamNumbers:
     batch: int | None = None  # the number of the last micro-batch
     watermark: float | None = None  # in seconds since 1970; None before there is one
     state_bytes: int = 0
-    recent: deque[MicroBatch] = field(default_factory=lambda: deque(maxlen=SHOWN))
+    recent: deque[BatchReport] = field(default_factory=lambda: deque(maxlen=SHOWN))
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def add(self, progress: Mapping[str, Any]) -> None:
         """Count one progress of Spark's, as a dict; a micro-batch without data has no counts, or null ones."""
+        with self._lock:
+            self._add(progress)
+
+    def snapshot(self) -> StreamNumbers:
+        """A copy for another thread, in which all numbers are of the same moment."""
+        with self._lock:
+            return replace(self, rejected=dict(self.rejected), recent=self.recent.copy(), _lock=Lock())
+
+    def _add(self, progress: Mapping[str, Any]) -> None:
         metrics = progress.get("observedMetrics") or {}
         counts = {name: count or 0 for name, count in (metrics.get(METRICS) or {}).items()}
         rows_in, rows_out = progress.get("numInputRows") or 0, counts.get("answered", 0)
@@ -62,7 +73,7 @@ class StreamNumbers:
         if operators:
             self.state_bytes = sum(map(_state_bytes, operators))
         took = ((progress.get("durationMs") or {}).get("triggerExecution") or 0) / 1_000
-        self.recent.append(MicroBatch(seconds_of(progress.get("timestamp")) or 0.0, took, rows_in, rows_out))
+        self.recent.append(BatchReport(seconds_of(progress.get("timestamp")) or 0.0, took, rows_in, rows_out))
 
     @property
     def lost(self) -> int:

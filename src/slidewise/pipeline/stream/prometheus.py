@@ -26,7 +26,7 @@ class StreamCollector:
     def collect(self) -> Iterator[Metric]:
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-        numbers = self._numbers
+        numbers = self._numbers.snapshot()
         counters = {
             "rows_in": ("Rows read from the source.", numbers.rows_in),
             "rows_out": ("Rows, or beats, answered.", numbers.rows_out),
@@ -38,7 +38,7 @@ class StreamCollector:
         for name, (words, count) in counters.items():
             yield CounterMetricFamily(f"slidewise_{name}", words, value=count)
         rejected = CounterMetricFamily("slidewise_rejected_rows", "Rows that could not be read.", labels=["reason"])
-        for reason, count in dict(numbers.rejected).items():
+        for reason, count in numbers.rejected.items():
             rejected.add_metric([reason], count)
         yield rejected
         lag = numbers.lag(time())
