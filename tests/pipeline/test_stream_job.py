@@ -100,33 +100,43 @@ def heartbeat(folder: Path, number: int) -> None:
     put(folder / "events" / f"{number:03}.txt", "2027-01-01T00:00:00Z;m0;0\n", number)
 
 
-def rows_of(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
+def rows_of(spark: SparkSession, path: Path, *names: str) -> list[tuple[Any, ...]]:
     """The rows of a table as Spark reads it, sorted, but for those of heartbeats."""
-    names = ["machine", "ts", "temp", "peak", "total", "seen"]
     rows = spark.read.parquet(str(path)).where("ts < '2026-06-01'").select(*names).collect()
     return sorted(map(tuple, rows))
 
 
-def test_a_stream_gives_the_rows_of_the_batch(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "job.toml").write_text(LINES)
-    write_lines(tmp_path, range(3))
-    heartbeat(tmp_path, 3)
-    stream = read_job(tmp_path / "job.toml", stream=True)
+def test_the_documented_stream_gives_the_rows_of_the_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """The job of docs/pipeline.md, which is a batch job, too; but that it ends when it has gone through all files."""
+    page = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text()
+    example = page.partition("```toml\n# stream.toml\n")[2].partition("```")[0]
+    assert '"10 seconds" ' in example
+    (tmp_path / "stream.toml").write_text(example.replace('"10 seconds" ', '"available now" '))
+    (tmp_path / "events").mkdir()
+    for file in range(3):
+        times = [START + timedelta(seconds=10 * row - row * 7 % 5 * 9) for row in range(40 * file, 40 * file + 40)]
+        lines = [f"{at % 3},{time.isoformat()},{at * 37 % 101 / 4}" for at, time in enumerate(times)]
+        lines[5] = f"1,at noon,{file}"
+        put(tmp_path / "events" / f"{file}.csv", "\n".join(["machine,ts,temp", *lines]), file)
+    put(tmp_path / "events" / "3.csv", "machine,ts,temp\n1,2027-01-01T00:00:00Z,0.0\n", 3)
+
+    stream = read_job(tmp_path / "stream.toml", stream=True)
     shown: list[int] = []
     done = run_stream_job(stream, spark, update=lambda numbers: shown.append(numbers.rows_in))
-    assert (done.rows_in, done.rejected, done.late) == (121, {"short line": 3}, 0)
-    assert done.rows_out == 117, "each row once, and the heartbeat waits"
+    assert (done.rows_in, done.rejected, done.late) == (121, {"bad time": 3}, 0)
+    assert done.rows_out == 117, "each row once, and the last one waits"
     assert (shown[-1], sorted(shown)) == (121, shown)
     assert done.state_bytes > 0
-    assert done.watermark == datetime(2026, 12, 31, 23, 59, 50, tzinfo=UTC).timestamp()
+    assert done.watermark == datetime(2026, 12, 31, 23, 59, tzinfo=UTC).timestamp()
 
-    batch = read_job(tmp_path / "job.toml")
-    assert run(batch, spark).rows_out == 118
-    assert rows_of(spark, tmp_path / "live" / "rows") == rows_of(spark, tmp_path / "out" / "rows")
+    assert run(read_job(tmp_path / "stream.toml"), spark).rows_out == 118
+    columns = ("machine", "ts", "temp", "peak", "usual")
+    streamed = rows_of(spark, tmp_path / "live" / "rows", *columns)
+    assert streamed == rows_of(spark, tmp_path / "result" / "rows", *columns)
     names = ["file", "reason", "text"]
-    tables = [pq.read_table(tmp_path / at / "rejected", columns=names).to_pylist() for at in ("live", "out")]
+    tables = [pq.read_table(tmp_path / at / "rejected", columns=names).to_pylist() for at in ("live", "result")]
     assert sorted(map(repr, tables[0])) == sorted(map(repr, tables[1]))
-    assert {row["text"] for row in tables[0]} == {"broken 0", "broken 1", "broken 2"}
+    assert {row["reason"] for row in tables[0]} == {"bad time: ts is 'at noon'"}
 
     (tmp_path / "checkpoint").rename(tmp_path / "elsewhere")
     with pytest.raises(JobError, match=r"live/rows has rows already, and the checkpoint .* is new: Spark would skip"):
@@ -284,6 +294,7 @@ def test_a_stream_that_is_stopped_goes_on(
     second = run_stream_job(read_job(job, stream=True), spark)
     assert second.rows_in == 20 * files + 1 - 20 * commits
     run(read_job(job), spark)
-    assert rows_of(spark, tmp_path / "live" / "rows") == rows_of(spark, tmp_path / "out" / "rows")
+    columns = ("machine", "ts", "temp", "peak", "total", "seen")
+    assert rows_of(spark, tmp_path / "live" / "rows", *columns) == rows_of(spark, tmp_path / "out" / "rows", *columns)
     rejected = pq.read_table(tmp_path / "live" / "rejected", columns=["text"])["text"].to_pylist()
     assert sorted(rejected) == sorted(f"broken {file}" for file in range(files))

@@ -68,6 +68,13 @@ def test_counts_of_progress(numbers: StreamNumbers) -> None:
     assert StreamNumbers().lag(NOW) is None
 
 
+def test_a_checkpoint_that_spark_finds_in_use() -> None:
+    error = RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs ...")
+    job: Any = SimpleNamespace(stream=SimpleNamespace(checkpoint="s3://bucket/checkpoint"))
+    assert "s3://bucket/checkpoint is in use by another query; stop" in str(stream_run._in_use(error, job))
+    assert stream_run._in_use(RuntimeError("[CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT] ..."), job) is None
+
+
 def test_few_micro_batches_are_remembered(numbers: StreamNumbers) -> None:
     for batch in range(3 * SHOWN):
         numbers.add(progress(batch % 6, 10, 10))
@@ -88,7 +95,7 @@ def test_the_table(numbers: StreamNumbers) -> None:
         "rows out 250 11 rows/s",
         "late 7 and 1 ahead",
         "rejected 1 bad time 1",
-        "watermark 100.0 s 100.0 s behind the clock",
+        "watermark 100.0 s behind the clock",
         "state 1.5 MB",
         "batch 2 3.0 s ▃▆█",
         "ending",
@@ -219,7 +226,6 @@ WAITING = """\
 import sys, time
 from threading import Event
 from rich.console import Console
-from scraping import scraped
 from slidewise.pipeline.stream.command import ending
 stopping = Event()
 with ending(stopping, Console()) as install:

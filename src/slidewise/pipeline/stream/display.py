@@ -79,7 +79,7 @@ def table_of(numbers: StreamNumbers, now: float, note: str = "") -> Table:
 def line_of(numbers: StreamNumbers, now: float) -> str:
     """The numbers as one line."""
     rate_in, rate_out = numbers.rates()
-    _, behind = watermark_words(numbers, now)
+    behind = " ".join(watermark_words(numbers, now)).removeprefix("- ")
     return (
         f"batch {numbers.batch}: in {numbers.rows_in:,} ({rate_in:,.0f}/s), out {numbers.rows_out:,} "
         f"({rate_out:,.0f}/s), late {numbers.lost:,}, rejected {sum(numbers.rejected.values()):,}, "
@@ -88,9 +88,9 @@ def line_of(numbers: StreamNumbers, now: float) -> str:
 
 
 def watermark_words(numbers: StreamNumbers, now: float) -> tuple[str, str]:
-    """How far the watermark lies behind the clock, short and in words."""
+    """How far the watermark lies behind the clock, and what that number is."""
     lag = numbers.lag(now)
-    return ("-", "none yet") if lag is None else (duration_words(lag), f"{duration_words(lag)} behind the clock")
+    return ("-", "none yet") if lag is None else (duration_words(lag), "behind the clock")
 
 
 def duration_words(seconds: float) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 POLL = 0.25  # seconds between two looks at the queries
 _STOP_POLL = 0.02
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_CONCURRENT = ("CONCURRENT_STREAM_LOG_UPDATE", "CONCURRENT_QUERY")  # Spark's names for two queries on a checkpoint
 
 Update = Callable[[StreamNumbers], None]
 
@@ -117,8 +118,7 @@ def _finish(running: list[StreamingQuery], queue: ProgressQueue, numbers: Stream
 
 def _in_use(error: Exception, job: Job) -> SlidewiseError | None:
     """The error where Spark met another query with the same checkpoint; None for any other."""
-    text = str(error)
-    if "CONCURRENT" not in text and "concurrently using" not in text:
+    if not any(name in str(error) for name in _CONCURRENT):
         return None
     return SlidewiseError(
         f"the checkpoint {stream_of_job(job).checkpoint} is in use by another query; stop that first, or give this job "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline.job.job import Job
-from slidewise.pipeline.job.stream_table import StreamTable
+from slidewise.pipeline.job.stream_table import FILES, StreamTable
 from slidewise.pipeline.rows.parsing import parsed
 from slidewise.pipeline.rows.reading import CORRUPT, check_names_free, schema_of, with_times
 
@@ -48,7 +48,7 @@ def read_stream(spark: SparkSession, job: Job) -> DataFrame:
             reader = reader.option("columnNameOfCorruptRecord", CORRUPT)
         df = _load(reader, job)
         check_names_free(df.columns)
-        df, position = _with_file(df)
+        df, position = _with_file(df, job)
         rows = with_times(df, job, kind, position)
     on = str(job.definition.on)
     found = rows.schema[on].dataType.simpleString()
@@ -64,15 +64,13 @@ def _load(reader: DataStreamReader, job: Job) -> DataFrame:
     return reader.load(*job.paths)
 
 
-def _with_file(df: DataFrame) -> tuple[DataFrame, tuple[str, ...]]:
+def _with_file(df: DataFrame, job: Job) -> tuple[DataFrame, tuple[str, ...]]:
     """The rows with their file, and that column's name; sources of other kinds have none."""
-    from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
-    try:
-        return df.select("*", F.col("_metadata.file_path").alias(FILE)), (FILE,)
-    except AnalysisException:
+    if job.source_format not in FILES:
         return df, ()
+    return df.select("*", F.col("_metadata.file_path").alias(FILE)), (FILE,)
 
 
 def _of_values(df: DataFrame, job: Job, value: str | None) -> DataFrame:
@@ -83,7 +81,7 @@ def _of_values(df: DataFrame, job: Job, value: str | None) -> DataFrame:
         raise SlidewiseError(
             f"the source {job.source_format!r} has no column 'value' to read; it has {', '.join(df.columns)}"
         )
-    df, position = _with_file(df)
+    df, position = _with_file(df, job)
     message = [F.col(name).alias(f"_{name}") for name in _MESSAGE if name in df.columns]
     position = (*position, *(f"_{name}" for name in _MESSAGE if name in df.columns))
     text = F.coalesce(F.col("value").cast("string"), F.lit(""))
