@@ -27,7 +27,7 @@ from slidewise.cli import main
 from slidewise.pipeline.job.job import read_job
 from slidewise.pipeline.job.toml_document import JobError
 from slidewise.pipeline.run import run
-from slidewise.pipeline.stream.queries import as_messages
+from slidewise.pipeline.stream.queries import as_messages, rejected_batch
 from slidewise.pipeline.stream.run import run_stream_job
 from slidewise.spark.failures import reason
 
@@ -107,32 +107,39 @@ def rows_of(spark: SparkSession, path: Path, *names: str) -> list[tuple[Any, ...
 
 
 def test_the_documented_stream_gives_the_rows_of_the_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """The job of docs/pipeline.md, which is a batch job, too; but that it ends when it has gone through all files."""
+    """The job of docs/pipeline.md, which is a batch job, too; here it ends, and gives the one late row."""
     page = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text()
     example = page.partition("```toml\n# stream.toml\n")[2].partition("```")[0]
-    assert '"10 seconds" ' in example
-    (tmp_path / "stream.toml").write_text(example.replace('"10 seconds" ', '"available now" '))
+    changes = {'"10 seconds" ': '"available now" ', "# late_to": "late_to", "Trigger = 10 ": "Trigger = 2 "}
+    changes["shards = 16 "] = "shards = 2 "
+    for written, instead in changes.items():
+        assert example.count(written) == 1
+        example = example.replace(written, instead)
+    (tmp_path / "stream.toml").write_text(example)
     (tmp_path / "events").mkdir()
     for file in range(3):
         times = [START + timedelta(seconds=10 * row - row * 7 % 5 * 9) for row in range(40 * file, 40 * file + 40)]
         lines = [f"{at % 3},{time.isoformat()},{at * 37 % 101 / 4}" for at, time in enumerate(times)]
         lines[5] = f"1,at noon,{file}"
         put(tmp_path / "events" / f"{file}.csv", "\n".join(["machine,ts,temp", *lines]), file)
-    put(tmp_path / "events" / "3.csv", "machine,ts,temp\n1,2027-01-01T00:00:00Z,0.0\n", 3)
+    put(tmp_path / "events" / "3.csv", f"machine,ts,temp\n1,2027-01-01T00:00:00Z,0.0\n9,{START.isoformat()},7.0\n", 3)
 
     stream = read_job(tmp_path / "stream.toml", stream=True)
     shown: list[int] = []
     done = run_stream_job(stream, spark, update=lambda numbers: shown.append(numbers.rows_in))
-    assert (done.rows_in, done.rejected, done.late) == (121, {"bad time": 3}, 0)
+    assert (done.rows_in, done.rejected, done.late) == (122, {"bad time": 3}, 1)
     assert done.rows_out == 117, "each row once, and the last one waits"
-    assert (shown[-1], sorted(shown)) == (121, shown)
+    assert (shown[-1], sorted(shown)) == (122, shown)
     assert done.state_bytes > 0
     assert done.watermark == datetime(2026, 12, 31, 23, 59, tzinfo=UTC).timestamp()
 
-    assert run(read_job(tmp_path / "stream.toml"), spark).rows_out == 118
+    assert run(read_job(tmp_path / "stream.toml"), spark).rows_out == 119
     columns = ("machine", "ts", "temp", "peak", "usual")
-    streamed = rows_of(spark, tmp_path / "live" / "rows", *columns)
-    assert streamed == rows_of(spark, tmp_path / "result" / "rows", *columns)
+    streamed, batch = (rows_of(spark, tmp_path / at / "rows", *columns) for at in ("live", "result"))
+    assert streamed[:-1] == batch[:-1]
+    assert streamed[-1][2:] == (7.0, None, None), "the late row has no answers"
+    dropped = spark.read.parquet(str(tmp_path / "live" / "rows")).where("dropped IS NOT NULL").collect()
+    assert [(row.machine, row.dropped) for row in dropped] == [(9, "late")]
     names = ["file", "reason", "text"]
     tables = [pq.read_table(tmp_path / at / "rejected", columns=names).to_pylist() for at in ("live", "result")]
     assert sorted(map(repr, tables[0])) == sorted(map(repr, tables[1]))
@@ -244,6 +251,20 @@ def test_answers_as_messages(spark: SparkSession) -> None:
     assert as_messages(answers, ()).columns == ["value"]
 
 
+def test_a_micro_batch_that_is_repeated_rejects_its_rows_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(LINES)
+    (tmp_path / "events").mkdir()
+    write = rejected_batch(read_job(tmp_path / "job.toml", stream=True))
+    rows = spark.sql("SELECT 'a.txt' AS file, 'short line: 1' AS reason, 'x' AS text")
+    for number in (3, 3, 4):
+        write(rows, number)
+    write(rows.where("false"), 5)
+    table = pq.read_table(tmp_path / "live" / "rejected")
+    assert table.column_names == ["file", "reason", "text", "batch"]
+    assert sorted(path.name for path in (tmp_path / "live" / "rejected").iterdir()) == ["batch=3", "batch=4"]
+    assert table.num_rows == 2
+
+
 def test_a_query_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
     """And none of the job's queries goes on running."""
     (tmp_path / "job.toml").write_text(LINES.replace('"available now"', '"1 second"'))
@@ -266,7 +287,7 @@ def test_a_stream_that_is_stopped_goes_on(
 ) -> None:
     """A process of its own: watched by Prometheus, alone on its checkpoint, ended by SIGTERM; no row lost, or twice."""
     job = tmp_path / "job.toml"
-    files = 60
+    files = 40
     job.write_text(LINES.replace('"available now"', '"100 milliseconds"'))
     write_lines(tmp_path, range(files), per_file=20)
     command = [sys.executable, "-m", "slidewise", "run", str(job), "--stream", "--metrics", "0", "--master", "local[2]"]

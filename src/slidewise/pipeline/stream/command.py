@@ -30,7 +30,7 @@ from slidewise.pipeline.stream.source import stream_of_job
 
 STREAM = "stream"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ENDING = "ending after this micro-batch; once more ends it at once"
+ENDING = "ending after this micro-batch; a second signal ends it at once"
 
 
 @dataclass(frozen=True)
