@@ -294,15 +294,18 @@ def test_a_stream_that_is_stopped_goes_on(
     command += ["--conf", f"spark.driver.extraJavaOptions={JAVA}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        address = process.stdout.readline().split()[-1]
-        assert process.stdout.readline().startswith("batch 0: in 20 ("), "a line for the first micro-batch"
-        assert main(["run", str(job), "--stream"]) == 1
-        assert f"is in use by another run (process {process.pid}); stop that first" in capsys.readouterr().err
-        samples = scraped(address)["samples"]
-        assert samples[("slidewise_rows_in_total",)] >= 20
-        assert samples[("slidewise_rejected_rows_total", "short line")] == samples[("slidewise_batches_total",)]
-        process.send_signal(signal.SIGTERM)
-        out, error = process.communicate(timeout=600)
+        try:
+            address = process.stdout.readline().split()[-1]
+            assert process.stdout.readline().startswith("batch 0: in 20 ("), "a line for the first micro-batch"
+            assert main(["run", str(job), "--stream"]) == 1
+            assert f"is in use by another run (process {process.pid}); stop that first" in capsys.readouterr().err
+            samples = scraped(address)["samples"]
+            assert samples[("slidewise_rows_in_total",)] >= 20
+            assert samples[("slidewise_rejected_rows_total", "short line")] == samples[("slidewise_batches_total",)]
+            process.send_signal(signal.SIGTERM)
+            out, error = process.communicate(timeout=600)
+        finally:
+            process.kill()
     assert process.returncode == 0, error
     assert "ending after this micro-batch" in out
     done = int(next(line for line in out.splitlines() if line.split()[:1] == ["in"]).split()[1].replace(",", ""))

@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -199,9 +201,22 @@ def test_each_report_is_taken_once() -> None:
     assert [report["batchId"] for report in queue.take("run")] == [0, 1, 2]
     assert queue.take("run") == []
     assert queue.batches == {"run": 3, "another": 1}
-    queue.put_progress(json.dumps(progress(3, 1, 1)))
-    queue.put_end("run")
-    assert [report["batchId"] for report in queue.take_last("run")] == [3], "what came before the end is not lost"
+
+
+def test_the_end_of_a_run_is_waited_for() -> None:
+    """Spark reports from a thread of its own, so the last reports come after the query has ended."""
+    queue = ProgressQueue()
+
+    def report() -> None:
+        for batch in range(3):
+            time.sleep(0.05)
+            queue.put_progress(json.dumps(progress(batch, 1, 1)))
+        queue.put_end("run")
+
+    thread = Thread(target=report)
+    thread.start()
+    assert [report["batchId"] for report in queue.take_last("run")] == [0, 1, 2], "what came before the end is not lost"
+    thread.join()
 
 
 def test_a_checkpoint_is_locked_by_one_run(tmp_path: Path) -> None:
@@ -243,10 +258,13 @@ def test_a_second_signal_ends_at_once(number: signal.Signals, how: str) -> None:
     command = [sys.executable, "-c", WAITING, how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for line in ["ready", "ending"][: 1 + (how == "twice")]:
-            assert process.stdout.readline().strip() == line
-            process.send_signal(number)
-        assert process.wait(timeout=300) == (0 if how == "once" else 128 + number)
+        try:
+            for line in ["ready", "ending"][: 1 + (how == "twice")]:
+                assert process.stdout.readline().strip() == line
+                process.send_signal(number)
+            assert process.wait(timeout=120) == (0 if how == "once" else 128 + number)
+        finally:
+            process.kill()
 
 
 class FakeQuery:
