@@ -38,6 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     run = commands.add_parser("run", help="run a job on Spark from a file")
     run.add_argument("job", metavar="job.toml", help="the job: source, cleaning, definition, sink")
+    run.add_argument("--stream", action="store_true", help="run it over a stream, as its [stream] says, until SIGTERM")
+    run.add_argument(
+        "--metrics",
+        type=_port,
+        metavar="PORT",
+        help="with --stream: serve its numbers for Prometheus on this port of 127.0.0.1 (0: any free one)",
+    )
+    for end in ("source", "sink"):
+        run.add_argument(
+            f"--{end}-option",
+            action="append",
+            default=[],
+            type=_setting,
+            metavar="KEY=VALUE",
+            help=f"with --stream: an option of the {end}, also one that a job file cannot set",
+        )
     run.set_defaults(run=_run)
 
     audit = commands.add_parser("audit", help="compare what was served with what a job's source gives, with a report")
@@ -183,6 +199,14 @@ def _trace(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> int:
     from slidewise.pipeline.commands import RunSettings, run_file
 
+    if options.stream:
+        from slidewise.pipeline.stream.command import StreamSettings, stream_file
+
+        wanted = StreamSettings(options.metrics, dict(options.source_option), dict(options.sink_option))
+        return ROWS_LOST if stream_file(options.job, RunSettings.of(options), wanted) else 0
+    for name in ("metrics", "source_option", "sink_option"):
+        if getattr(options, name) not in (None, []):
+            raise SlidewiseError(f"--{name.replace('_', '-')} is for streams; give --stream too")
     return ROWS_LOST if run_file(options.job, RunSettings.of(options)).warning else 0
 
 
@@ -227,6 +251,12 @@ def _setting(text: str) -> tuple[str, str]:
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 50_000_000:
         raise argparse.ArgumentTypeError(f"from 1 to 50000000 events can be made, not {text!r}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to 65535, not {text!r}")
     return int(text)
 
 

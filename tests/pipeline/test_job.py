@@ -107,12 +107,7 @@ def test_the_layout_of_the_challenge() -> None:
         ),
         ('by = "machine"', 'by = "machin"', 13, "column 'machin' not found"),
         ('on = "ts"', "", 17, "needs a time column"),
-        (
-            'on = "ts"',
-            'on = "ts"\nevery = "1 minute"',
-            16,
-            "takes no 'every'; answers on a beat come from df.transform",
-        ),
+        ('on = "ts"', 'on = "ts"\nevery = "1 minuet"', 16, "unknown unit 'minuet'"),
         ("fields = [3, 4]", "fields = [0]", 6, "'fields' is how many fields a line has"),
         ("fields = [3, 4]", "fields = 2", 11, "'field' is from 1 to 2"),
         ('separator = ";"', 'separator = ""', 5, "'separator' is the text between two fields"),
@@ -179,6 +174,13 @@ def test_rows_ahead(folder: Path) -> None:
     with pytest.raises(JobError, match="line 25: the times are numbers, so 'ahead' is one, too: 86400, say"):
         read(folder, numbers + '[clean]\nahead = "1 day"\n')
     with pytest.raises(sw.SlidewiseError, match="its time 'ts' is of Spark's type bigint, and a stream needs"):
+        check_replay(job)
+
+
+def test_a_beat(folder: Path) -> None:
+    job = read(folder, GOOD.replace('on = "ts"', 'on = "ts"\nevery = "1 minute"\noffset = "5 seconds"'))
+    assert (job.definition.every, job.definition.offset) == (Duration.of("1 minute"), Duration.of("5 seconds"))
+    with pytest.raises(sw.SlidewiseError, match=r"it answers on a beat \('every'\), and a replay compares row by row"):
         check_replay(job)
 
 

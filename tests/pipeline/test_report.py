@@ -48,6 +48,9 @@ def test_every_aggregate_that_is_a_number_has_a_panel() -> None:
     assert [panel.signal for panel in chosen.panels] == [None, None, "x", "y", None]
     first = choose_panels(job(signals=("y",)), NUMBERS).panels[0]
     assert first.title == "y: min"
+    beats = choose_panels(job(), {name: kind for name, kind in NUMBERS.items() if name in DEFINITION.columns})
+    assert {panel.signal for panel in beats.panels} == {None}, "beats and labels come without the rows' columns"
+    assert [column for panel in beats.panels for column in panel.columns] == [*[*NUMBERS][:6], "top"]
 
 
 def test_panels_are_a_dozen_at_most_and_the_rest_is_named() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +13,7 @@ from slidewise.pipeline.job.job import ROW, Job
 from slidewise.pipeline.job.outputs import output_path
 from slidewise.pipeline.marked_folders import RunFolder
 from slidewise.pipeline.run import in_one_order
-from slidewise.pipeline.spark_session import run_stream
+from slidewise.pipeline.spark_session import STATE_SETTINGS, run_stream, temporary_settings
 from slidewise.spark.column_names import quoted
 
 if TYPE_CHECKING:
@@ -25,12 +23,6 @@ if TYPE_CHECKING:
 FILES = (2, 16)  # at least and at most, of so many rows:
 ROWS = 50_000
 DELAY = 10  # seconds by which rows may come late; they do, each by its own part of it
-_STORE = "spark.sql.streaming.stateStore"
-SETTINGS = {
-    f"{_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.streaming.numRecentProgressUpdates": "1000",
-}
 _ARRIVAL = "slidewise arrival"
 _HEARTBEAT = -1  # the number of the row that moves the watermark past all others
 
@@ -59,6 +51,11 @@ def check_replay(job: Job, kind: str | None = None) -> None:
         raise SlidewiseError(
             "the job cannot be replayed as a stream: it answers at the times of its [labels]; run it without --replay"
         )
+    if job.definition.every is not None:
+        raise SlidewiseError(
+            "the job cannot be replayed as a stream: it answers on a beat ('every'), and a replay compares row by row; "
+            "run it without --replay, or as a stream of its own, with --stream"
+        )
     if kind is None and job.lines is not None:
         kind = next(column.type for column in job.lines.columns if column.name == job.definition.on)
     if (kind or "timestamp") != "timestamp":
@@ -82,11 +79,11 @@ def replay(job: Job, spark: SparkSession) -> Replay:
         return Replay(0, len(job.definition.columns), 0, 0.0)
     answers = [name for name in rows.columns if name in job.definition.columns]
     events = rows.drop(*answers)
-    settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
+    settings = {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
     with RunFolder(Path(job.sink), "replay") as folder:
         _write_events(job, events, min(max(count // ROWS, FILES[0]), FILES[1]), folder.path / "in")
         begins = perf_counter()
-        with _settings(spark, settings):
+        with temporary_settings(spark, settings):
             batches = _stream(job, spark, events.schema, folder.path)
         took = perf_counter() - begins
         streamed = spark.read.parquet(str(folder.path / "out"))
@@ -152,16 +149,3 @@ def compare(rows: DataFrame, written: int, streamed: DataFrame, answers: list[st
             f"{counts.missing:,} are missing there, and {counts.other:,} have other answers (the first is row "
             f"{counts.first}). What was streamed is in {folder}; please report it"
         )
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Set these settings, and set them back in the end."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)

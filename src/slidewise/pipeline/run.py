@@ -44,6 +44,7 @@ class Summary:
     leftovers: list[str] = field(default_factory=list)  # folders that runs which were killed have left
     schema: StructType | None = field(default=None, repr=False)  # of the rows that were written
     labels: int | None = None  # how many were read, where the job has any; all of them are written
+    on_beat: bool = False  # whether `rows_out` counts beats
 
     @property
     def dropped(self) -> int:
@@ -80,7 +81,11 @@ def run(
     """
     check_free(job, overwrite)
     watch = watch or (lambda _stage: nullcontext())
-    summary = Summary(repaired=job.out_of_order == "sort", leftovers=_remove_leftovers(job, overwrite))
+    summary = Summary(
+        repaired=job.out_of_order == "sort",
+        leftovers=_remove_leftovers(job, overwrite),
+        on_beat=job.definition.every is not None,
+    )
 
     labels = None
     with timed(watch, READ, summary.seconds):
@@ -137,7 +142,7 @@ def _check_counts(summary: Summary) -> None:
                 f"{summary.labels} labels went in and {summary.rows_out} came out: the numbers do not add up; did "
                 "their files change while the job ran?"
             )
-    elif summary.rows_in != summary.rows_out + summary.dropped:
+    elif not summary.on_beat and summary.rows_in != summary.rows_out + summary.dropped:
         raise SlidewiseError(
             f"{summary.rows_in} rows went in, {summary.rows_out} came out and {summary.dropped} were dropped: the "
             "numbers do not add up; did the source change while the job ran?"
@@ -175,8 +180,14 @@ def in_one_order(definition: Sliding) -> Sliding:
 
     Such rows may exchange their answers; this way they never do, and a job gives the same files each time.
     """
-    ties = (*definition.ordering, ROW)
-    return Sliding(by=definition.by, on=definition.on, ties=ties, columns=definition.columns)
+    return Sliding(
+        by=definition.by,
+        on=definition.on,
+        ties=(*definition.ordering, ROW),
+        every=definition.every,
+        offset=definition.offset,
+        columns=definition.columns,
+    )
 
 
 def _write_side_tables(job: Job, cleaned: Cleaned, overwrite: bool) -> None:

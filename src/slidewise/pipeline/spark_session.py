@@ -36,6 +36,12 @@ LOCAL = {
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",  # what is parsed is kept, as fast as can be
 }
+_STORE = "spark.sql.streaming.stateStore"
+STATE_SETTINGS = {
+    f"{_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
 
 
 def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> SparkSession:
@@ -67,6 +73,19 @@ def with_attempts(master: str) -> str:
     """
     local = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*\])?", master)
     return f"local[{local[1] or 1}, {ATTEMPTS}]" if local else master
+
+
+@contextmanager
+def temporary_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set these settings of a session, and set them back in the end."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
 
 
 def run_stream(start: Callable[[], StreamingQuery]) -> StreamingQuery:

@@ -13,11 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from slidewise.definition import check_names
-from slidewise.definition_files import arguments_unresolved
 from slidewise.errors import SlidewiseError
+from slidewise.pipeline.job.definition_table import definition_of
 from slidewise.pipeline.job.labels import Labels, labels_of
 from slidewise.pipeline.job.line_layouts import LAYOUTS, TIMES, TYPES, LineColumn, LineLayout
 from slidewise.pipeline.job.paths import path_at, paths_of
+from slidewise.pipeline.job.stream_table import (
+    SinkTable,
+    SourceTable,
+    StreamTable,
+    check_tables,
+    stream_of,
+    stream_sink,
+    stream_source,
+)
 from slidewise.pipeline.job.toml_document import TomlDocument
 from slidewise.pipeline.job.trust import check_settings, listed_modules, resolve
 from slidewise.pipeline.rows.ahead import MOMENTS
@@ -58,6 +67,7 @@ class Job:
     signals: tuple[str, ...] = ()
     threshold: float | None = None
     labels: Labels | None = None  # at whose times the definition is answered; None for the source's own rows
+    stream: StreamTable | None = None  # how it runs over a stream; None for a batch
 
     @property
     def of_rows(self) -> Sliding:
@@ -65,62 +75,94 @@ class Job:
         return self.definition if self.labels is None else self.labels.renamed(self.definition)
 
 
-def read_job(path: str | Path, *, imports: bool = False) -> Job:
+def read_job(path: str | Path, *, imports: bool = False, stream: bool = False) -> Job:
     """The job that a file describes; paths in it are relative to the file.
 
-    With `imports`, the modules of its operators are imported, from the job's folder too, which runs their code.
+    With `imports`, the modules of its operators are imported, from the job's folder too, which runs their code. With
+    `stream`, it is the job over a stream: its source and its sink are those of the stream.
     """
     path = Path(path)
-    return job_of(TomlDocument.of_file(path), path.parent, imports)
+    return job_of(TomlDocument.of_file(path), path.parent, imports, stream)
 
 
-def job_of(document: TomlDocument, folder: Path, imports: bool = False) -> Job:
+def job_of(document: TomlDocument, folder: Path, imports: bool = False, stream: bool = False) -> Job:
     """The job of a document; a mistake is an error that names its line. All is validated before any import."""
-    job = _validated(document, folder)
+    job = _validated(document, folder, stream)
     definition = resolve(document, job.definition, folder, imports)
-    return replace(job, definition=definition, transform=_options(document, definition))
+    if job.stream is None:
+        return replace(job, definition=definition, transform=_options(document, definition))
+    old = [resolve(file, definition_of(file), Path(file.name).parent, imports) for file in job.stream.old]
+    options = {**job.stream.transform, **({"upgrade_from": old[0] if len(old) == 1 else old} if old else {})}
+    return replace(job, definition=definition, stream=replace(job.stream, transform=options))
 
 
-def _validated(document: TomlDocument, folder: Path) -> Job:
+def _validated(document: TomlDocument, folder: Path, stream: bool) -> Job:
     """The job with stand-ins for the user's own operators."""
     document.table(
-        (), ("source", "lines", "clean", "labels", "definition", "operators", "run", "spark", "sink", "report")
+        (),
+        (
+            *("source", "lines", "clean", "labels", "definition", "operators", "run", "spark", "sink", "report"),
+            "stream",
+        ),
     )
     listed_modules(document)
-    document.table(("source",), ("format", "path", "schema", "options"), needed=True)
+    document.table(("source",), ("format", "path", "schema", "options"), needed=not stream)
     document.table(("clean",), ("out_of_order", "ahead", "ahead_of", "late_limit"))
     document.table(("spark",), ("master", "conf"))
-    document.table(("sink",), ("path", "format", "options"), needed=True)
+    document.table(("sink",), ("path", "format", "options"), needed=not stream)
     document.table(("report",), ("path", "signals", "threshold"))
-    source_format = document.value(("source", "format"), str, "the name of a Spark format", "text")
-    definition = _definition(document)
-    lines = _lines(document, source_format)
+    check_tables(document)
+    if stream:
+        document.table(("stream",), needed=True)
+    definition = definition_of(document)
+    source = stream_source(document, folder) if stream else _source(document, folder)
+    sink = stream_sink(document, folder) if stream else _sink(document, folder)
+    lines = _lines(document, source)
     job = Job(
         definition=definition,
-        paths=paths_of(document, "source", folder),
-        sink=path_at(folder, document.value(("sink", "path"), str, "the folder that the results go to")),
-        source_format=source_format,
-        source_options=document.texts(("source", "options")),
-        schema=document.value(("source", "schema"), str, "columns and types, such as 'ts timestamp, x double'", None),
+        paths=source.paths,
+        sink=sink.path,
+        source_format=source.format,
+        source_options=source.options,
+        schema=source.schema,
         lines=lines,
         out_of_order=document.one_of(("clean", "out_of_order"), ("drop", "sort"), "drop"),
         ahead=_ahead(document, definition, lines),
         ahead_of=_ahead_of(document),
         late_limit=_late_limit(document),
-        sink_format=document.value(("sink", "format"), str, "the name of a Spark format", "parquet"),
-        sink_options=document.texts(("sink", "options")),
+        sink_format=sink.format,
+        sink_options=sink.options,
         transform=_options(document, definition),
         master=document.value(("spark", "master"), str, "Spark's master, such as 'local[*]'", None),
         conf=document.texts(("spark", "conf")),
-        report=_report(document, folder),
+        report=None if stream else _report(document, folder),
         signals=_signals(document),
         threshold=document.value(("report", "threshold"), (int, float), "a number", None),
         labels=labels_of(document, folder, definition),
+        stream=stream_of(document, folder, definition, source, sink) if stream else None,
     )
     _check_columns(document, job)
-    _check_sink(document, job)
+    if not stream:
+        _check_sink(document, job)
     check_settings(document, job.master, job.conf)
     return job
+
+
+def _source(document: TomlDocument, folder: Path) -> SourceTable:
+    return SourceTable(
+        format=document.value(("source", "format"), str, "the name of a Spark format", "text"),
+        paths=paths_of(document, "source", folder),
+        options=document.texts(("source", "options")),
+        schema=document.value(("source", "schema"), str, "columns and types, such as 'ts timestamp, x double'", None),
+    )
+
+
+def _sink(document: TomlDocument, folder: Path) -> SinkTable:
+    return SinkTable(
+        format=document.value(("sink", "format"), str, "the name of a Spark format", "parquet"),
+        path=path_at(folder, document.value(("sink", "path"), str, "the folder that the results go to")),
+        options=document.texts(("sink", "options")),
+    )
 
 
 def _options(document: TomlDocument, definition: Sliding) -> dict[str, Any]:
@@ -177,62 +219,23 @@ def _late_limit(document: TomlDocument) -> float:
     return float(limit)
 
 
-def _definition(document: TomlDocument) -> Sliding:
-    keys = ("definition",)
-    table = document.table(keys, ("by", "on", "ties", "every", "offset", "columns"), needed=True)
-    if "every" in table and "labels" in document.data:
-        document.fail(
-            (*keys, "every"),
-            "labels are answered at their own times, not on a beat, so a job with [labels] takes no 'every'; leave out "
-            "one of them",
-        )
-    if "every" in table:
-        document.fail(
-            (*keys, "every"),
-            "a job writes, counts and replays one answer for each row, so it takes no 'every'; answers on a beat come "
-            "from df.transform(definition)",
-        )
-    columns = document.table((*keys, "columns"), needed=True)
-    for name, column in columns.items():
-        try:
-            arguments_unresolved({"columns": {name: column}})
-        except SlidewiseError as error:
-            culprit = _culprit(column, str(error).replace(repr(name), "", 1))
-            document.fail((*keys, "columns", name, *culprit), str(error))
-    try:
-        definition = Sliding(**arguments_unresolved(table))
-    except SlidewiseError as error:
-        at = [("columns", name) for name in columns if repr(name) in str(error)]
-        document.fail((*keys, *(at[0] if at else ())), str(error))
-    if definition.on is None:
-        document.fail(keys, "rows of a Spark table have no order; give the definition a time column: on = 'ts'")
-    return definition
-
-
-def _culprit(table: object, message: str) -> tuple[str, ...]:
-    """The key that a message is about: the one that it quotes, or whose value it quotes."""
-    if isinstance(table, Mapping):
-        for name, value in table.items():
-            if repr(name) in message or repr(value) in message:
-                return (name,)
-    return ()
-
-
-def _lines(document: TomlDocument, source_format: str) -> LineLayout | None:
+def _lines(document: TomlDocument, source: SourceTable) -> LineLayout | None:
     keys = ("lines",)
     table = document.table(keys, ("layout", "separator", "fields", "columns"))
     if not table:
-        if source_format == "text":
-            document.fail(("source",), "lines of text need a [lines] table that says how they become columns")
+        if source.of_lines:
+            at = ("stream", "source") if source.value else ("source",)
+            document.fail(at, "lines of text need a [lines] table that says how they become columns")
         return None
-    if source_format != "text":
-        document.fail(keys, f"[lines] is for the format 'text'; {source_format!r} has columns of its own")
+    if not source.of_lines and not _has_lines_elsewhere(document):
+        document.fail(keys, f"[lines] is for the format 'text'; {source.format!r} has columns of its own")
     if "layout" in table:
         if more := [name for name in table if name != "layout"]:
             document.fail(
                 (*keys, more[0]), f"a layout says all that there is to say; leave out {more[0]!r} or 'layout'"
             )
-        return LAYOUTS[document.one_of((*keys, "layout"), tuple(LAYOUTS), "")]
+        layout = LAYOUTS[document.one_of((*keys, "layout"), tuple(LAYOUTS), "")]
+        return layout if source.of_lines else None
     fields = document.value((*keys, "fields"), (int, list), "how many fields a line has, or a list of such numbers")
     fields = [fields] if isinstance(fields, int) else fields
     if not fields or not all(isinstance(number, int) and number > 0 for number in fields):
@@ -241,7 +244,14 @@ def _lines(document: TomlDocument, source_format: str) -> LineLayout | None:
     if not separator:
         document.fail((*keys, "separator"), "'separator' is the text between two fields, not nothing")
     columns = [_line_column(document, name, min(fields)) for name in document.table((*keys, "columns"), needed=True)]
-    return LineLayout(separator, tuple(sorted(set(fields))), tuple(columns))
+    layout = LineLayout(separator, tuple(sorted(set(fields))), tuple(columns))
+    return layout if source.of_lines else None
+
+
+def _has_lines_elsewhere(document: TomlDocument) -> bool:
+    """Whether the batch job, or the stream, reads lines, though the other does not."""
+    batch = "source" in document.data and document.table(("source",)).get("format", "text") == "text"
+    return batch or document.table(("stream", "source")).get("value") == "lines"
 
 
 def _line_column(document: TomlDocument, name: str, fields: int) -> LineColumn:
@@ -305,6 +315,10 @@ def _check_columns(document: TomlDocument, job: Job) -> None:
     if time.type not in TIMES:
         say = f'{time.name} = {{ field = {time.field}, type = "timestamp" }}'
         document.fail(("lines", "columns", time.name), f"the time {time.name!r} is read as {time.type}; write {say}")
+    if job.stream is not None and time.type != "timestamp":
+        document.fail(
+            ("lines", "columns", time.name), f"the time {time.name!r} is a {time.type}; a stream needs a timestamp"
+        )
     if time.optional:
         document.fail(("lines", "columns", time.name, "optional"), f"the time {time.name!r} cannot be optional")
 

@@ -17,24 +17,29 @@ class JobError(SlidewiseError):
 
 
 class TomlDocument:
-    """A parsed TOML document, whose tables and values are looked up by keys and checked by type."""
+    """A parsed TOML document, whose tables and values are looked up by keys and checked by type.
 
-    def __init__(self, name: str, text: str) -> None:
+    With `within`, all of the text is one table of this name, which is not written there.
+    """
+
+    def __init__(self, name: str, text: str, within: str | None = None) -> None:
         self.name = name
+        self._within = within
         self._lines = text.splitlines(keepends=True)
         try:
-            self.data: dict[str, Any] = tomllib.loads(text)
+            data = tomllib.loads(text)
         except RecursionError:
             raise JobError(f"{name}: this is no valid TOML: its values are nested too deeply") from None
         except tomllib.TOMLDecodeError as error:
             message, _, at = str(error).partition(" (at ")
             where = at.rstrip(")").partition(",")[0]
             raise JobError(f"{name}{f', {where}' if where else ''}: this is no valid TOML: {message}") from error
+        self.data: dict[str, Any] = data if within is None else {within: data}
 
     @classmethod
-    def of_file(cls, path: Path) -> TomlDocument:
+    def of_file(cls, path: Path, within: str | None = None) -> TomlDocument:
         try:
-            return cls(str(path), path.read_text(encoding="utf-8"))
+            return cls(str(path), path.read_text(encoding="utf-8"), within)
         except OSError as error:
             raise JobError(f"the job file {path} cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -49,6 +54,11 @@ class TomlDocument:
         >>> document.line_of(("a", "b")), document.line_of(("a", "c", "d")), document.line_of(("a", "x"))
         (2, 5, 1)
         """
+        if self._within is not None:
+            keys = keys[1:]
+        return self._line_of(keys)
+
+    def _line_of(self, keys: Keys) -> int:
         if not keys:
             return 1
         begins = 1
@@ -60,7 +70,7 @@ class TomlDocument:
             if _has(data, keys):
                 return begins
             begins = end + 1
-        return self.line_of(keys[:-1])
+        return self._line_of(keys[:-1])
 
     def fail(self, keys: Keys, message: str) -> NoReturn:
         raise JobError(f"{self.name}, line {self.line_of(keys)}: {message}")

@@ -17,7 +17,7 @@ from typing import Any
 from slidewise.definition_files import own_paths, resolved_arguments
 from slidewise.errors import SlidewiseError
 from slidewise.import_paths import OperatorPath, check_import, is_allowed, modules_of, operator_at
-from slidewise.pipeline.job.toml_document import TomlDocument
+from slidewise.pipeline.job.toml_document import Keys, TomlDocument
 from slidewise.sliding import Sliding
 
 # A number, a switch, a size or a duration names no program; of other settings these take text.
@@ -40,6 +40,7 @@ _PROGRAMS = re.compile(
     r"|host|address|connect",
     re.IGNORECASE,
 )
+_LOADED = re.compile(r"jaas|class(es|name)?$|\.providers?$|\.command$", re.IGNORECASE)
 _MASTER = re.compile(r"(local(\[[0-9*, ]+\])?|yarn)\Z")
 
 
@@ -57,6 +58,17 @@ def check_settings(document: TomlDocument, master: str | None, conf: Mapping[str
                 ("spark", "conf", name),
                 f"{name!r} = {value!r} could make Spark load or start a program, so a job file cannot set it; if you "
                 f"trust it, leave the line out and give --conf {name}={value}",
+            )
+
+
+def check_options(document: TomlDocument, keys: Keys, flag: str) -> None:
+    """Refuse an option of a source or a sink by which a driver, such as Kafka's, would load a class."""
+    for name in document.table(keys):
+        if _LOADED.search(name):
+            document.fail(
+                (*keys, name),
+                f"{name!r} makes a driver load classes that it names, so a job file cannot set it; if you trust it, "
+                f"leave the line out and give {flag} {name}=...",
             )
 
 

@@ -68,15 +68,18 @@ def html_of(job: Job, summary: Summary, points: Points, picture: bytes) -> str:
 
 def rows_of(summary: Summary) -> list[tuple[str, str]]:
     """The counts: what went in, what was dropped and why, what came out."""
-    rows = [("in" if summary.labels is None else "events in", f"{summary.rows_in:,}")]
+    plain = summary.labels is None and not summary.on_beat
+    rows = [("in" if plain else "events in", f"{summary.rows_in:,}")]
     rows += [(f"rejected: {reason}", f"{count:,}") for reason, count in summary.rejected.items()]
     label = "out of order, put in order" if summary.repaired else "out of order, dropped"
     rows.append((label, f"{summary.out_of_order:,}"))
     if summary.ahead:
         rows.append(("too far ahead, put aside", f"{summary.ahead:,}"))
-    if summary.labels is None:
+    if plain:
         return [*rows, ("out", f"{summary.rows_out:,}")]
     rows.append(("events that count", f"{summary.rows_in - summary.dropped:,}"))
+    if summary.labels is None:
+        return [*rows, ("beats out", f"{summary.rows_out:,}")]
     return [*rows, ("labels in", f"{summary.labels:,}"), ("labels out", f"{summary.rows_out:,}")]
 
 

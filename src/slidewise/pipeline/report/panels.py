@@ -72,7 +72,7 @@ def choose_panels(job: Job, kinds: Mapping[str, str]) -> PanelChoice:
         level = operator.traits.plot.level and len(columns) == 1 and is_number(kinds.get(columns[0], ""))
         condition = None if column.condition is None else str(column.condition)
         groups.setdefault((level or operator.name, columns, condition), {})[name] = column
-    panels = [_panel(members) for members in groups.values()]
+    panels = [_panel(members, kinds) for members in groups.values()]
     panels.sort(key=lambda panel: not _reads(panel, job.signals))  # the rest stays in the order of the definition
     for panel in panels[MOST:]:
         left_out |= dict.fromkeys(panel.columns, f"beyond the first {MOST} panels")
@@ -92,7 +92,8 @@ def _reads(panel: Panel, signals: tuple[str, ...]) -> bool:
     return any(name in signals for column in panel.columns.values() for name in all_columns_read(column))
 
 
-def _panel(columns: dict[str, Expression]) -> Panel:
+def _panel(columns: dict[str, Expression], kinds: Mapping[str, str]) -> Panel:
+    """A panel of columns; the signal behind them is drawn where the result has it, which beats and labels lack."""
     name, first = next(iter(columns.items()))
     if not isinstance(first, Aggregate):
         return Panel(shortened(f"{name}: {first}"), None, columns)
@@ -100,4 +101,5 @@ def _panel(columns: dict[str, Expression]) -> Panel:
     of = ", ".join(map(str, first.columns)) or "rows"
     signal = first.columns[0] if plot_of(first).level and len(first.columns) == 1 else None
     where = "" if first.condition is None else f" where {first.condition}"
-    return Panel(shortened(f"{of}: {operators}{where}"), signal if isinstance(signal, str) else None, columns)
+    drawn = signal if isinstance(signal, str) and is_number(kinds.get(signal, "")) else None
+    return Panel(shortened(f"{of}: {operators}{where}"), drawn, columns)

@@ -25,7 +25,7 @@ _FORMATS = {"date": "dateformat", "timestamp_ntz": "timestampntzformat"}
 def read_source(spark: SparkSession, job: Job) -> DataFrame:
     """The source's columns, each row's position, its `reason` where it is rejected, and then its `text`."""
     raw, kind = _with_positions(spark, job)
-    return parsed(raw, job.lines) if job.lines is not None else _with_times(raw, job, kind)
+    return parsed(raw, job.lines) if job.lines is not None else with_times(raw, job, kind)
 
 
 def format_of(job: Job, kind: str) -> str | None:
@@ -47,13 +47,11 @@ def _with_positions(spark: SparkSession, job: Job) -> tuple[DataFrame, str | Non
     from pyspark.sql import functions as F
 
     reader = spark.read.format(job.source_format).options(**job.source_options)
-    schema, kind = _schema(job)
+    schema, kind = schema_of(job)
     if not any(name.lower() == "columnnameofcorruptrecord" for name in job.source_options):
         reader = reader.option("columnNameOfCorruptRecord", CORRUPT)
     df = (reader if schema is None else reader.schema(schema)).load(list(job.paths))
-    taken = [name for name in df.columns if name in OWN or (name.startswith("_") and name != CORRUPT)]
-    if taken:
-        raise SlidewiseError(f"the source has columns {', '.join(taken)}, which the pipeline adds; rename them")
+    check_names_free(df.columns)
     try:
         rows = df.select(
             "*",
@@ -69,7 +67,14 @@ def _with_positions(spark: SparkSession, job: Job) -> tuple[DataFrame, str | Non
     return rows, kind
 
 
-def _schema(job: Job) -> tuple[StructType | str | None, str | None]:
+def check_names_free(columns: list[str]) -> None:
+    """Refuse a source with columns that the pipeline adds."""
+    taken = [name for name in columns if name in OWN or (name.startswith("_") and name != CORRUPT)]
+    if taken:
+        raise SlidewiseError(f"the source has columns {', '.join(taken)}, which the pipeline adds; rename them")
+
+
+def schema_of(job: Job) -> tuple[StructType | str | None, str | None]:
     """The schema to read with. Times in files of text are read as text, so that one that is wrong can be shown."""
     if job.schema is None or job.source_format not in _TEXTS:
         return job.schema, None
@@ -87,12 +92,17 @@ def _schema(job: Job) -> tuple[StructType | str | None, str | None]:
     return StructType([*fields, *more]), kind if kind in MOMENTS else None
 
 
-def _with_times(df: DataFrame, job: Job, kind: str | None) -> DataFrame:
-    """Rows that have columns: rejected is one without a time, or with a text that is none."""
+def with_times(
+    df: DataFrame, job: Job, kind: str | None, position: tuple[str, ...] = POSITION, raw: Column | None = None
+) -> DataFrame:
+    """Rows that have columns: rejected is one without a time, or with a text that is none.
+
+    `position` are the columns that say where a row comes from; `raw` is what it was parsed from, if that is known.
+    """
     from pyspark.sql import functions as F
 
     on = str(job.definition.on)
-    columns = [name for name in df.columns if name not in (*POSITION, CORRUPT)]
+    columns = [name for name in df.columns if name not in (*position, CORRUPT)]
     if on not in columns:
         raise SlidewiseError(f"column {on!r} not found; the source has {', '.join(columns)}")
     value = F.col(quoted(on))
@@ -106,10 +116,10 @@ def _with_times(df: DataFrame, job: Job, kind: str | None) -> DataFrame:
     if stored in ("double", "float"):
         reason = reason.when(F.isnan(value) | (F.abs(value) == float("inf")), wrong)
     reason = reason.when(time.isNull(), wrong)
-    text = F.coalesce(corrupt, F.to_json(F.struct(*[quoted(name) for name in columns])))
+    text = F.coalesce(corrupt, F.to_json(F.struct(*[quoted(name) for name in columns]))) if raw is None else raw
     values = [time.alias(on) if name == on else F.col(quoted(name)) for name in columns]
     text = F.when(reason.isNotNull(), text)
-    return df.select(*values, *POSITION, reason.alias("reason"), text.alias("text"))
+    return df.select(*values, *position, reason.alias("reason"), text.alias("text"))
 
 
 def _read_text(job: Job, text: Column, kind: str | None) -> Column:
