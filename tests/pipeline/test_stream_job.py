@@ -102,7 +102,7 @@ def heartbeat(folder: Path, number: int) -> None:
 
 def rows_of(spark: SparkSession, path: Path, *names: str) -> list[tuple[Any, ...]]:
     """The rows of a table as Spark reads it, sorted, but for those of heartbeats."""
-    rows = spark.read.parquet(str(path)).where("ts < '2026-06-01'").select(*names).collect()
+    rows = spark.read.option("mergeSchema", True).parquet(str(path)).where("ts < '2026-06-01'").select(*names).collect()
     return sorted(map(tuple, rows))
 
 
@@ -284,7 +284,10 @@ def test_a_query_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> Non
 def test_a_stream_that_is_stopped_goes_on(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A process of its own: watched by Prometheus, alone on its checkpoint, ended by SIGTERM; no row lost, or twice."""
+    """A process of its own: watched by Prometheus, alone on its checkpoint, ended by SIGTERM; no row lost, or twice.
+
+    It goes on with another definition.
+    """
     job = tmp_path / "job.toml"
     files = 40
     job.write_text(LINES.replace('"available now"', '"100 milliseconds"'))
@@ -313,11 +316,24 @@ def test_a_stream_that_is_stopped_goes_on(
     assert done in (20 * commits, 20 * commits - 20), "one more may have been committed, and cut off before its report"
 
     heartbeat(tmp_path, files)
-    job.write_text(LINES.replace("maxFilesPerTrigger = 1 ", "maxFilesPerTrigger = 100 "))
+    job.rename(tmp_path / "old.toml")
+    upgraded = LINES.replace("maxFilesPerTrigger = 1 ", "maxFilesPerTrigger = 100 ").replace("total =", "sum =")
+    upgraded = upgraded.replace("[sink]", 'usual = "mean(temp) over 20 seconds"\n\n[sink]', 1)
+    job.write_text(upgraded.replace("shards = 2", 'shards = 2\nupgrade_from = "old.toml"'))
     second = run_stream_job(read_job(job, stream=True), spark)
     assert second.rows_in == 20 * files + 1 - 20 * commits
     run(read_job(job), spark)
-    columns = ("machine", "ts", "temp", "peak", "total", "seen")
-    assert rows_of(spark, tmp_path / "live" / "rows", *columns) == rows_of(spark, tmp_path / "out" / "rows", *columns)
+    live, batch = (
+        {row[:3]: row[3:] for row in rows_of(spark, tmp_path / at / "rows", *columns)}
+        for at, columns in (
+            ("live", ("machine", "ts", "temp", "peak", "seen", "total", "sum", "usual")),
+            ("out", ("machine", "ts", "temp", "peak", "seen", "sum", "sum", "usual")),
+        )
+    )
+    assert len(live) == len(batch) == 19 * files
+    for key, (peak, seen, total, renamed, usual) in live.items():
+        assert (peak, seen) == batch[key][:2]
+        assert total == batch[key][2] if renamed is None else (renamed, usual) == batch[key][3:]
+    assert sum(renamed is not None for *_, renamed, _ in live.values()) > 19, "the second definition answered rows"
     rejected = pq.read_table(tmp_path / "live" / "rejected", columns=["text"])["text"].to_pylist()
     assert sorted(rejected) == sorted(f"broken {file}" for file in range(files))

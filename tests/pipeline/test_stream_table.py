@@ -184,7 +184,6 @@ def test_old_definitions(folder: Path) -> None:
         ('"checkpoint"', '"c"\nshards = 0', 20, "'shards' is a number from 1 to 65536, not 0"),
         ('"checkpoint"', '"c"\nforget_after = "1 minute"', 20, "forget_after=1 minute is shorter than the window of"),
         ('"checkpoint"', '"c"\nlate_to = "peak"', 20, "'late_to' is a column that is not there yet, not 'peak'"),
-        ('"checkpoint"', '"c"\nwarm = "null"', 20, "'warm' says how columns begin that are new since 'upgrade_from'"),
         ('"checkpoint"', '"c"\nupgrade_from = "no.toml"', 20, "there is no file .*no.toml; 'upgrade_from' is a job"),
         ('"checkpoint"', '"c"\nupgrade_from = []', 20, r"'upgrade_from' is .*, not \[\]"),
         ('"checkpoint"', '"c"\nrejected = 5', 20, "'rejected' is a folder for rows that cannot be read, or false"),
