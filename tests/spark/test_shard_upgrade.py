@@ -169,6 +169,21 @@ def test_what_cannot_be_known_yet_is_null_until_it_is_complete(pages: int) -> No
             assert not same(nulls.found[rows[-1]][name], None), "the last row's window is complete"
 
 
+def test_the_order_of_equal_times_is_made_anew_or_said_to_be_the_old_one() -> None:
+    old = sw.Sliding(by="k", on="ts", s=sw.sum("x").over("1h"))
+    first = {"first": sw.first("x").over("1h")}
+    table = rows_at([1, 1, 1, 2], x=[3.0, 1.0, 2.0, 9.0], id=[2, 1, 3, 4])
+    for ties, expected, note in ((None, 1.0, False), ("id", 3.0, True)):
+        new = sw.Sliding(by="k", on="ts", columns=first, ties=ties or ())
+        assert ("in the order that they had" in column_outlook(Changes(old, new))["first"]) == note
+        stream = Stream(old, table.schema, described=True)
+        stream.push(table.slice(0, 3), 0)
+        stream.push(table.slice(0, 0), ms(1))
+        stream.upgrade(new, table.schema)
+        stream.push(table.slice(3), ms(1))
+        assert [row["first"] for row in stream.push(table.slice(0, 0), ms(2))] == [expected]
+
+
 def test_version_2_of_pages_is_upgraded() -> None:
     """Its pages do not say which definition wrote them."""
     table = rows_at([1, 2, 30], x=[1.0, 2.0, 4.0])

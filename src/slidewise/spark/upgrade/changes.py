@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from slidewise.definition import Definition
+from slidewise.definition import Definition, order_matters
 from slidewise.engine.beats.parts import Part, SlicePlan
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SlidewiseError
@@ -198,6 +198,13 @@ class Changes:
         if not self.new.ordered or (self.old.ordered and self.old.ordering == self.new.ordering):
             return False
         return not all(column in self.stored for column in self.new.ordering)
+
+    def keeps_old_order(self, name: str) -> bool:
+        """Whether an aggregate sees stored rows of equal time in their old order, which may not be the new one, and
+        would give another answer then; rows in the order of the same `ties` count as told apart by these."""
+        same_ties = self.old.ordered and self.new.ties and self.old.ties == self.new.ties
+        from_rows = self.each[name].source is Source.ROWS
+        return from_rows and self.order_is_lost and not same_ties and order_matters(self.new.aggregates[name])
 
 
 def check_change(old: Definition, new: Definition) -> None:

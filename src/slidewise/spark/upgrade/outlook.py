@@ -40,6 +40,8 @@ def column_outlook(changes: Changes, shards: Sequence[ShardMoment] = ()) -> dict
         if all(changes.each[source].source is Source.NOTHING for source in aggregates):
             how = "new"
         parts = [how, *_completion(changes, aggregates, shards)]
+        if any(changes.keeps_old_order(source) for source in aggregates):
+            parts.append("with rows of equal time from before in the order that they had")
         outlook[name] = ", ".join(parts)
     return outlook
 
