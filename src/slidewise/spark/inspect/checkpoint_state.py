@@ -23,7 +23,7 @@ from slidewise.spark.inspect.summary import Scale
 from slidewise.spark.inspect.written_query import ShardHead, WrittenQuery, written_queries
 from slidewise.spark.state.directory import Directory
 from slidewise.spark.state.pages import DIRECTORY, TRAIL, MemoryStore, Pages, page_fingerprint
-from slidewise.spark.stream.checkpoint import read_pages
+from slidewise.spark.stream.checkpoint import check_path, read_pages
 from slidewise.spark.worker.task import check_python, task
 
 if TYPE_CHECKING:
@@ -176,6 +176,7 @@ def check_folder(checkpoint: str) -> None:
         )
     if not any((path / "commits").glob("[0-9]*")):
         raise SlidewiseError(f"the checkpoint {checkpoint} has no state yet: no micro-batch has finished")
+    check_path(checkpoint)
 
 
 def _pages_of(session: SparkSession, checkpoint: str, operator: int | None) -> DataFrame:

@@ -17,10 +17,21 @@ def read_pages(session: SparkSession, checkpoint: str, operator: int | None = No
     A shard's pages lie in one partition, one after the other. `operator` is the number of the query's operator with
     state, where there are several.
     """
+    check_path(str(checkpoint))
     state = session.read.format("statestore").option("stateVarName", "pages")
     state = state.option("operatorId", stateful_operator(session, checkpoint, operator)).load(str(checkpoint))
     # A shard's pages lie in one partition of the state, and so in one of what is read.
     return state.selectExpr(f"key.{SHARD}", "user_map_key.number", "user_map_value.page").sortWithinPartitions(SHARD)
+
+
+def check_path(checkpoint: str) -> None:
+    """Refuse a path that Spark's state reader looks for under another name, and does not find."""
+    escaped = sorted({*" %"} & {*checkpoint})
+    if escaped:
+        raise SlidewiseError(
+            f"Spark's state reader cannot open the checkpoint {checkpoint!r}, since it writes {escaped[0]!r} in a path "
+            "as a number; rename the folder, or read it through a link without such characters"
+        )
 
 
 def stateful_operator(session: SparkSession, checkpoint: str, operator: int | None = None) -> int:
