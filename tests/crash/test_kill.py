@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from streams import Files
 import slidewise
 
 KILLS = int(os.environ.get("SLIDEWISE_KILLS", "6"))
+SEED = int(os.environ.get("SLIDEWISE_SEED", "1"))
 JOB = Path(job.__file__)
 
 
@@ -101,8 +103,9 @@ def log_of(directory: Path) -> str:
     return (directory / "log").read_text()[-3_000:]
 
 
-def compare(directory: Path, table: pa.Table) -> None:
-    """Every job's sink against the batch: none lost, none twice, and every answer the same."""
+def compare(directory: Path, table: pa.Table) -> int:
+    """Every job's sink against the batch: none lost, none twice, and every answer the same; how many rows there are."""
+    compared = 0
     newest = table.column("ts").cast(pa.int64()).to_numpy().max()
     for what, definition in job.JOBS.items():
         expected = definition(table)
@@ -115,10 +118,12 @@ def compare(directory: Path, table: pa.Table) -> None:
             expected = expected.filter(pa.array(after_history(table.column("ts"))))
         expected = expected.sort_by(order)
         assert len(found) == len(expected), what
+        compared += len(found)
         for name in (*dict(order), *definition.columns):
             assert found.column(name).to_pylist() == expected.column(name).to_pylist(), (what, name)
         if what == job.UPGRADED:
             compare_upgraded(found, table)
+    return compared
 
 
 def compare_upgraded(found: pa.Table, table: pa.Table) -> None:
@@ -134,10 +139,18 @@ def compare_upgraded(found: pa.Table, table: pa.Table) -> None:
         assert answers == expected.filter(pa.array(by_other)).column(name).to_pylist(), name
 
 
-def batches_begun(directory: Path, name: str) -> int:
-    """How many micro-batches a job has begun."""
-    begun = (directory / "checkpoint" / name / "offsets").glob("[0-9]*")
-    return max((int(path.name) + 1 for path in begun if path.suffix == ""), default=0)
+def batches(directory: Path, name: str, what: str) -> int:
+    """How many micro-batches a job has begun ("offsets"), or ended ("commits")."""
+    logged = (directory / "checkpoint" / name / what).glob("[0-9]*")
+    return max((int(path.name) + 1 for path in logged if path.suffix == ""), default=0)
+
+
+def phase(directory: Path, name: str, ended_before: int) -> str:
+    """What a job was about when it was killed, which had ended so many micro-batches when it was started."""
+    ended = batches(directory, name, "commits")
+    if name == job.WARM and not ended:
+        return "loading history"
+    return "upgrading" if name == job.UPGRADED and ended_before and ended == ended_before else "running"
 
 
 def not_done(directory: Path) -> list[str]:
@@ -146,23 +159,26 @@ def not_done(directory: Path) -> list[str]:
 
 def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
     """The jobs take turns at being killed."""
-    choose = random.Random(KILLS)
-    table = filled(directory, files=max(10, KILLS // 2), rows=800, seed=1)
+    choose = random.Random(KILLS + SEED)
+    table = filled(directory, files=max(10, KILLS // 2), rows=800, seed=SEED)
     kills = tries = 0
+    phases: Counter[str] = Counter()
     while kills < KILLS and not_done(directory):
         left = not_done(directory)
         name = left[kills % len(left)]
         running = start(directory, "once", name)
-        before, moment = batches_begun(directory, name), None
+        before, moment = batches(directory, name, "offsets"), None
+        ended = batches(directory, name, "commits")
         while running.poll() is None:
             time.sleep(0.02)
-            if moment is None and batches_begun(directory, name) > before:  # it is at work
+            if moment is None and batches(directory, name, "offsets") > before:  # it is at work
                 moment = time.monotonic() + choose.random() * choose.choice([0.2, 1.0, 2.5])
             if moment is not None and time.monotonic() >= moment:
                 os.killpg(running.pid, signal.SIGKILL)
                 running.wait()
         if running.returncode == -signal.SIGKILL:
             kills += 1
+            phases[phase(directory, name, ended)] += 1
             continue
         if running.returncode and tries < 5 and "failed to connect back" in log_of(directory):
             tries += 1  # a machine too busy to start Python's workers in time, which is one more way to die
@@ -171,7 +187,8 @@ def test_killed_streams_go_on_without_a_trace(directory: Path) -> None:
     assert kills >= KILLS // 2, "the jobs were done before they could be killed often enough"
     if not_done(directory):
         assert start(directory, "once", *not_done(directory)).wait() == 0, log_of(directory)
-    compare(directory, table)
+    rows = compare(directory, table)
+    print(f"killed {dict(phases)}; {rows:,} rows compared")
 
 
 def test_workers_that_die_before_between_and_after_writes_leave_no_trace(directory: Path) -> None:

@@ -196,7 +196,7 @@ def test_what_is_no_such_checkpoint_is_an_error(spark: SparkSession, tmp_path: P
     (tmp_path / "empty" / "offsets").mkdir(parents=True)
     fails(tmp_path / "empty", "no micro-batch has finished")
     shutil.copytree(stopped.checkpoint, tmp_path / "a copy")
-    fails(tmp_path / "a copy", "Spark's state reader cannot open the checkpoint .*a copy', since it writes ' ' in a path")
+    fails(tmp_path / "a copy", "cannot open the checkpoint .*a copy', since it writes ' ' in a path")
     other = sw.Sliding(by=["machine", "site"], on="ts", peak=sw.max("temp").over("61s"))
     fails(stopped.checkpoint, "aggregate 'peak' was .*1 minute.* and is .*61 seconds", definition=other)
     counted = stopped.files.stream(SCHEMA).groupBy("machine").count().writeStream.outputMode("complete")
