@@ -48,12 +48,11 @@ JOBS = {
 WARM = "grain"  # the job that starts with a history
 # The job that goes back and forth between two definitions: its whole state is converted in the first micro-batch of
 # each start. What the second has more of can be computed from the rows that the first one stores.
-UPGRADED = "upgraded"
-JOBS[UPGRADED] = sw.Sliding(by="k", on="ts", columns=JOBS["rows"].columns)
+UPGRADED = "rows"
 OTHER = sw.Sliding(
     by="k",
     on="ts",
-    columns=JOBS["rows"].columns,
+    columns=JOBS[UPGRADED].columns,
     spread=sw.stddev("x").over("300s"),
     cells=sw.max("x").over("45s", grain="5s"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -228,7 +229,7 @@ def test_going_back_and_forth() -> None:
     assert again.differing("total") == []
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_changes(seed: int) -> None:
     """Of any definitions one after the other: complete answers are the table's, and others are null."""
     choose = random.Random(seed)
@@ -349,6 +350,17 @@ def test_nothing_is_written_where_a_column_has_another_type() -> None:
     with pytest.raises(SlidewiseError, match="the column 'x' was of type double and is of type int64"):
         stream.push(other, ms(5))
     assert stream.store.pages == pages
+
+
+def test_another_number_of_shards_is_refused() -> None:
+    table = rows_at([1, 2], x=[1.0, 2.0])
+    old, new = (sw.Sliding(by="k", on="ts", s=sw.sum("x").over(last)) for last in ("10s", "11s"))
+    stream = Stream(old, table.schema, described=True)
+    stream.push(table, 0)
+    stream.upgrade(new, table.schema)
+    stream.terms = replace(stream.terms, shards=4)
+    with pytest.raises(SlidewiseError, match="the checkpoint has 1 shards and this query 4: .* say shards=1"):
+        stream.push(table, 0)
 
 
 def test_a_checkpoint_of_neither_definition_is_refused() -> None:

@@ -24,10 +24,10 @@ class ShardMoment(NamedTuple):
 
 def _anywhere(changes: Changes) -> list[ShardMoment]:
     """Moments where nothing is known of a checkpoint: around the edge of a grain, and all over one."""
-    places = {-1, 0, 1}
+    places: set[int] = set()
     for spec in (*changes.old_specs, *changes.new_specs):
-        if spec.grain is not None:
-            places |= {int(spec.grain * part / _PARTS) + beside for part in range(_PARTS) for beside in (-1, 0, 1)}
+        grain = spec.grain or 0
+        places |= {int(grain * part / _PARTS) + beside for part in range(_PARTS) for beside in (-1, 0, 1)}
     return [ShardMoment(place, Warming()) for place in sorted(places)]
 
 
