@@ -359,7 +359,7 @@ def test_another_number_of_shards_is_refused() -> None:
     stream.push(table, 0)
     stream.upgrade(new, table.schema)
     stream.terms = replace(stream.terms, shards=4)
-    with pytest.raises(SlidewiseError, match="the checkpoint has 1 shards and this query 4: .* say shards=1"):
+    with pytest.raises(SlidewiseError, match=r"the checkpoint has 1 shards and this query 4: .* say shards=1"):
         stream.push(table, 0)
 
 
