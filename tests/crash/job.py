@@ -81,6 +81,7 @@ def main(directory: Path, how: str, *names: str) -> None:
                 options = {"upgrade_from": [JOBS[name], OTHER]}
             df = stream.transform(definition, shards=3, **options)
             queries[name] = started(df, directory / "out" / name, directory / "checkpoint" / name)
+        (directory / "started").touch()
         for name, query in queries.items():
             try:
                 query.awaitTermination()
