@@ -107,6 +107,12 @@ def test_another_definition_goes_on_and_the_first_one_again(spark: SparkSession,
     wrong = "upgrade_from=.* aggregate 'sum' is new"
     with pytest.raises(StreamingQueryException, match=wrong):
         here.go(NEW, "second")
+    for options, message in (
+        ({"shards": 4, "checkpoint": here.checkpoint}, "the checkpoint has 3 shards and this query 4"),
+        ({"shards": 3, "checkpoint": here.checkpoint / "nowhere"}, "there is no folder"),
+    ):
+        with pytest.raises(sw.SlidewiseError, match=message):
+            NEW.explain(here.stream, upgrade_from=OLD, **options)
     text = str(NEW.explain(here.stream, upgrade_from=OLD, shards=3, checkpoint=here.checkpoint))
     second = here.go(NEW, "second", upgrade_from=OLD, warm="null")
     here.files.add(table.slice(150, 50))  # all shards were converted, so nobody needs the old definition any more

@@ -88,7 +88,8 @@ def plan_on_spark(definition: Definition, df: DataFrame, **options: Any) -> Plan
         plan = plan_stream(definition, df, **options)[1]
         if checkpoint is None or plan.upgrade is None:
             return plan
-        return plan._replace(upgrade=plan_upgrade_of(df.sparkSession, definition, plan.upgrade, str(checkpoint)))
+        upgrade = plan_upgrade_of(df.sparkSession, definition, plan.upgrade, plan.shards, str(checkpoint))
+        return plan._replace(upgrade=upgrade)
     from slidewise.spark.batch.dataframe import plan_dataframe
 
     return plan_dataframe(definition, df, **options)[1]

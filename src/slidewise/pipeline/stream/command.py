@@ -27,6 +27,7 @@ from slidewise.pipeline.stream.prometheus import served
 from slidewise.pipeline.stream.queries import check_outputs, rows_path
 from slidewise.pipeline.stream.run import run_stream_job
 from slidewise.pipeline.stream.source import stream_of_job
+from slidewise.spark.upgrade.plan import plan_upgrade
 
 STREAM = "stream"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -59,6 +60,9 @@ def stream_file(
     conf = {**job.conf, **settings.conf}
     with locked(stream.checkpoint), served(numbers, wanted.metrics) as address, ending(stopping, console) as install:
         check_outputs(job)
+        upgrade = plan_upgrade(job.definition, stream.transform.get("upgrade_from"))
+        if upgrade is not None:
+            console.print(f"{upgrade}\nleave out upgrade_from in the next run\n", soft_wrap=True, markup=False)
         if address is not None:
             console.print(f"metrics        {address}", soft_wrap=True)
         stages = TerminalStages(console)

@@ -115,3 +115,13 @@ def differences(old: str, new: str) -> str:
         return "the text is the same, so the functions of an operator of your own differ"
     more = [f"and {len(changes) - _MAX_LISTED} more"] if len(changes) > _MAX_LISTED else []
     return "; ".join([*changes[:_MAX_LISTED], *more])
+
+
+def why_not_other_shards(old: int, new: int) -> str:
+    """Why an upgrade cannot change the number of shards, and what to do instead."""
+    return (
+        f"the checkpoint has {old} shards and this query {new}: a shard is a group of Spark's state, and no group can "
+        f"reach another's pages to take over its keys; say shards={old}. To spread these over more tasks, up to one "
+        "for each shard, repartition the checkpoint of the stopped query (docs/streaming.md, Change while running); "
+        "for another number of shards start from a new checkpoint, with history="
+    )

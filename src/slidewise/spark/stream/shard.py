@@ -39,7 +39,7 @@ from slidewise.spark.stream.late_rows import (
     update_counts,
     warn_if_many,
 )
-from slidewise.spark.stream.query_description import differences
+from slidewise.spark.stream.query_description import differences, read_description, why_not_other_shards
 
 
 class LabelTerms(NamedTuple):
@@ -216,6 +216,9 @@ class Shard:
             other = pages.description()
             if not other or not self._terms.description:
                 raise
+            query, shards = read_description(other), self._terms.shards
+            if query is not None and shards and query.shards != shards:
+                raise OtherQueryError(why_not_other_shards(query.shards, shards)) from None
             raise OtherQueryError(f"{error} ({differences(other, self._terms.description)})") from None
         if not directory.schema and self._terms.description:
             pages.write(DESCRIPTION, self._terms.description.encode())

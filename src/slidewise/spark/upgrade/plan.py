@@ -11,7 +11,7 @@ from slidewise.spark.state.pages import DESCRIPTION, DIRECTORY, TRAIL, MemorySto
 from slidewise.spark.state.seven_bits import decode_text
 from slidewise.spark.stream.checkpoint import read_pages
 from slidewise.spark.stream.packing import SHARD
-from slidewise.spark.stream.query_description import read_description
+from slidewise.spark.stream.query_description import read_description, why_not_other_shards
 from slidewise.spark.stream.shard_labels import labelled_shard
 from slidewise.spark.upgrade.changes import Changes
 from slidewise.spark.upgrade.outlook import ShardMoment, column_outlook
@@ -53,12 +53,15 @@ def plan_upgrade(definition: Definition, upgrade_from: object) -> UpgradePlan | 
 
 
 def plan_upgrade_of(
-    session: SparkSession, definition: Definition, plan: UpgradePlan, checkpoint: str, operator: int | None = None
+    session: SparkSession, definition: Definition, plan: UpgradePlan, shards: int, checkpoint: str
 ) -> UpgradePlan:
     """The same for a checkpoint of a stopped query, which is read: its writer and times are known."""
     from pyspark.sql import functions as F
 
-    pages = read_pages(session, checkpoint, operator).where(F.col("number").isin(*_NEEDED)).collect()
+    from slidewise.spark.inspect.checkpoint_state import check_folder
+
+    check_folder(checkpoint)
+    pages = read_pages(session, checkpoint).where(F.col("number").isin(*_NEEDED)).collect()
     stores: dict[int, MemoryStore] = {}
     for row in pages:
         stores.setdefault(labelled_shard(row[SHARD]), MemoryStore()).put(row["number"], decode_text(row["page"]))
@@ -78,6 +81,8 @@ def plan_upgrade_of(
                 f"the checkpoint {checkpoint} does not say by which query it was written, as those of older versions; "
                 "leave out checkpoint= to have times relative to the upgrade"
             )
+        if query.shards != shards:
+            raise SlidewiseError(why_not_other_shards(query.shards, shards))
         directory = Directory(stored)
         writer = written_by((*plan.old, definition), query, fingerprint, text)
         if writer == definition or (writers and writer != writers[0]):

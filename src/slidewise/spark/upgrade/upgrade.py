@@ -40,6 +40,7 @@ from slidewise.spark.stream.query_description import (
     differences,
     query_fingerprint,
     read_description,
+    why_not_other_shards,
 )
 from slidewise.spark.stream.shard import QueryTerms, Shard, ShardResult, lifetime
 from slidewise.spark.upgrade.changes import Changes
@@ -232,14 +233,4 @@ def written_by(
     raise OtherQueryError(
         "the checkpoint was written neither by the definition of this query nor by that of upgrade_from=; between the "
         f"checkpoint's and upgrade_from= these differ: {how}"
-    )
-
-
-def why_not_other_shards(old: int, new: int) -> str:
-    """Why an upgrade cannot change the number of shards, and what to do instead."""
-    return (
-        f"the checkpoint has {old} shards and this query {new}: a shard is a group of Spark's state, and no group can "
-        f"reach another's pages to take over its keys; say shards={old}. To spread these over more tasks, up to one "
-        "for each shard, repartition the checkpoint of the stopped query (docs/streaming.md, Change while running); "
-        "for another number of shards start from a new checkpoint, with history="
     )
