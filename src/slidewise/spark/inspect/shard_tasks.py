@@ -101,7 +101,7 @@ def has_key(table: pa.Table, key: Mapping[str, str]) -> Array:
         column = table.column(name)
         try:
             equal = pc.equal(column, pa.scalar(text).cast(column.type)).fill_null(False)
-        except (pa.ArrowException, ValueError, NotImplementedError):
+        except (pa.ArrowException, ValueError):
             equal = pa.chunked_array([pa.array(np.zeros(len(table), np.bool_))])
         matches: Array = np.array(equal, np.bool_)
         if text == "null":
