@@ -85,11 +85,13 @@ def history_pages(
     rows = with_key_hash(definition, own)
     if until is not None:
         rows = rows.where(F.col(on).isNull() | (F.col(on) <= F.lit(until)))
-    newest = rows.agg(F.unix_micros(F.lit(until) if until is not None else F.max(on)).alias(_UNTIL))
     empty = [F.lit(None).cast(field.dataType) for field in stream.schema.fields]
-    marks = (
-        history.sparkSession.range(0, shards, 1, 1).select("id", *empty).crossJoin(newest.hint("shuffle_replicate_nl"))
-    )
+    marks = history.sparkSession.range(0, shards, 1, 1).select("id", *empty)
+    if until is not None:
+        marks = marks.withColumn(_UNTIL, F.unix_micros(F.lit(until)))
+    else:
+        newest = rows.agg(F.unix_micros(F.max(on)).alias(_UNTIL))
+        marks = marks.crossJoin(newest.hint("shuffle_replicate_nl"))
     together = rows.withColumn(_UNTIL, F.lit(None).cast("long")).unionAll(marks)
     numbered = together.select(F.pmod("hash", F.lit(shards)).alias(SHARD), "*")
     placed = numbered.repartition(shards, SHARD).sortWithinPartitions(SHARD, on)
