@@ -31,7 +31,7 @@ check: $(STAMP)-dev ## Check style and types, and every lane with a few cases, S
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)-dev ## Check style and types, run the tests and the examples in the docs
 	@{ $(PY) tests/archive.py; $(PY) -m pytest --collect-only -qq; } >/dev/null 2>&1 & $(MAKE) --no-print-directory lint && wait
-	@$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))') --dist loadfile
+	@$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))') --dist loadfile --durations=30
 
 test-browser: $(STAMP)-browser ## Test the page of traces in Chromium, installed if there is none; pictures in build/browser
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \

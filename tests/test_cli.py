@@ -13,7 +13,13 @@ from rich.console import Console
 
 import slidewise as sw
 from slidewise.cli import main
+from slidewise.operators import CATALOGUE
+from slidewise.operators.examples import series
+from slidewise.operators.traits import AnswerKind
 from slidewise.tour import ROWS, VALUES, tour
+from slidewise.trace.operator_plots import answers_of, examples_of
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_operators_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +50,44 @@ def test_the_tour_shows_every_step_with_the_right_answers() -> None:
 def test_the_tour_runs_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tour"]) == 0
     assert "maxcount" in capsys.readouterr().out
+
+
+def test_operators_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One of them, each of its answers as a point of a line; all of them, as the documentation shows them."""
+    assert main(["operators", "--plot", "max", "--out", str(tmp_path / "max.svg")]) == 0
+    assert "max(x) over 12 rows" in (tmp_path / "max.svg").read_text()
+    answers = answers_of(examples_of("max"))["max"]
+    x = series()["x"]
+    assert answers == [max(x[max(0, i - 11) : i + 1]) for i in range(len(x))]
+    assert main(["operators", "--plot", "all", "--out", str(tmp_path / "all.svg")]) == 0
+    names = capsys.readouterr().out.splitlines()[-1].partition(": ")[2].split(", ")
+    drawn, documented = (path.read_text() for path in (tmp_path / "all.svg", DOCS / "figures" / "operators.svg"))
+    for name in names:
+        assert f">{name}</text>" in drawn
+        assert f">{name}</text>" in documented, "run: slidewise operators --plot all --out docs/figures/operators.svg"
+    assert {op.name for op in CATALOGUE if op.traits.answer is not AnswerKind.OBJECT} <= {*names}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--plot", "maxx"], "there is no operator 'maxx'; .* did you mean 'max'"),
+        (["--plot", "naive_bayes"], "no picture shows"),
+        (["--plot", "max", "--out", "max.gif"], "as .svg or .png"),
+        (["--out", "max.svg"], "give --plot NAME"),
+        (["--plot", "max", "--out", "no/such/folder/max.svg"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_drawn(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["operators", *arguments]) == 1
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_operators_on_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

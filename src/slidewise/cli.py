@@ -23,6 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     operators = commands.add_parser("operators", help="list the operators and what they claim")
     operators.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    operators.add_argument(
+        "--plot", metavar="NAME", help="draw what an operator gives over the last rows of a small series; all: each one"
+    )
+    operators.add_argument("--out", metavar="FILE", help="with --plot: the picture, as .svg or .png (NAME.svg)")
     operators.set_defaults(run=_operators)
 
     cache = commands.add_parser("cache", help="print the folder in which compiled code is kept")
@@ -165,6 +169,17 @@ def _cache(options: argparse.Namespace) -> None:
 def _operators(options: argparse.Namespace) -> None:
     from slidewise.operators.table import OperatorRow, markdown_table, operators_table
 
+    if options.out is not None and options.plot is None:
+        raise SlidewiseError("--out is where --plot draws; give --plot NAME too")
+    if options.plot is not None:
+        from pathlib import Path
+
+        from slidewise.trace.operator_plots import draw_operators
+
+        path = Path(options.out or f"{options.plot}.svg")
+        names = draw_operators(options.plot, path)
+        sys.stdout.write(f"{path}: {', '.join(names)}\n")
+        return
     if options.markdown:
         sys.stdout.write(markdown_table())
         return

@@ -29,7 +29,7 @@ from streams import Files
 
 import slidewise
 
-KILLS = int(os.environ.get("SLIDEWISE_KILLS", "6"))
+KILLS = int(os.environ.get("SLIDEWISE_KILLS", "3"))
 SEED = int(os.environ.get("SLIDEWISE_SEED", "1"))
 JOB = Path(job.__file__)
 

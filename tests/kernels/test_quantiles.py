@@ -13,7 +13,7 @@ from slidewise.kernels.bounds.rows_and_times import row_bounds, some_row_bounds
 from slidewise.kernels.order import quantiles as kernel
 from slidewise.kernels.order.bit_sets import LEVELS, clear, level_offsets
 from slidewise.kernels.order.ranks import BATCH, FALLS, FEWEST, cut_segments
-from slidewise.operators.quantiles import INTERPOLATIONS
+from slidewise.operators.families.quantiles import INTERPOLATIONS
 from slidewise.operators.values.log_buckets import bucket, middle, parts_of
 
 choose = np.random.default_rng(7)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slidewise.errors import InputError, SlidewiseError
-from slidewise.operators.classifiers import Classifier, Tally, naive_bayes
+from slidewise.operators.families.classifiers import Classifier, Tally, naive_bayes
 
 TALLIES = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5)).map(Tally)
 CATEGORIES = st.one_of(st.integers(-2, 3), st.sampled_from(["x", "y", "", "3"]), st.booleans())

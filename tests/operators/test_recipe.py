@@ -31,7 +31,7 @@ def steps() -> tuple[str, str]:
 def copy(tmp_path: Path) -> Path:
     """A folder with the package and the operator in it, as step 1 says."""
     shutil.copytree(PACKAGE, tmp_path / "slidewise", ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "slidewise" / "operators" / "sums.py").open("a") as family:
+    with (tmp_path / "slidewise" / "operators" / "families" / "sums.py").open("a") as family:
         family.write(f"\n\n{steps()[0]}")
     (tmp_path / "kernels").mkdir(mode=0o700)
     return tmp_path

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.operators.families.sketches import BloomFilter, CountMin, bloom, countmin, hyperloglog
 from slidewise.operators.operator import Operator
-from slidewise.operators.sketches import BloomFilter, CountMin, bloom, countmin, hyperloglog
 from slidewise.operators.values.hashing import hash64
 
 SKETCHES = [bloom, bloom(bits=100, hashes=3), countmin, countmin(width=7, depth=2), hyperloglog, hyperloglog(p=4)]
@@ -226,7 +226,7 @@ def test_a_value_that_cannot_be_hashed_is_refused(operator: Operator) -> None:
 
 def test_states_do_not_depend_on_the_process() -> None:
     code = (
-        "from slidewise.operators.sketches import bloom, countmin, hyperloglog\n"
+        "from slidewise.operators.families.sketches import bloom, countmin, hyperloglog\n"
         "import sys\n"
         "assert 'numpy' not in sys.modules\n"
         "states = bloom.lift('ann'), countmin.lift(0.5), hyperloglog.lift(('ann', 7))\n"

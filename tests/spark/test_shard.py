@@ -337,18 +337,18 @@ SKETCHES = {"near": sw.quantile(0.9, approximate=0.01), "distinct": sw.hyperlogl
 def test_what_is_read_and_written_does_not_grow_with_the_window(by: str) -> None:
     """The worst call of two sizes of window; a window kept in one piece would grow by a factor of 10."""
     worst = []
-    for n in (4_000, 40_000):
+    for n in (2_000, 20_000):
         of = {"s": sw.sum, "m": sw.max, **(SKETCHES if by == "rows" else {})}
         window = {"rows": n} if by == "rows" else {"last": f"{n} s"}
         columns = {name: op("x").over(**window) for name, op in of.items()}
         definition = sw.Sliding(by="k", on="ts", columns=columns)
         stream = Stream(definition, rows_at([0], x=[1.0]).schema)
-        seconds = np.arange(n * 2 + 20_000).tolist()
-        with small_pages(6_400, slots=4):
+        seconds = np.arange(n * 2 + 10_000).tolist()
+        with small_pages(3_200, slots=4):
             stream.push(rows_at(seconds[:n], x=1.0), ms(n - 1))
             costs = []
-            for at in range(n, len(seconds), 1_000):
-                found = stream.push(rows_at(seconds[at : at + 1_000], x=1.0), ms(at + 999))
+            for at in range(n, len(seconds), 500):
+                found = stream.push(rows_at(seconds[at : at + 500], x=1.0), ms(at + 499))
                 costs.append((len(stream.store.read) + len(stream.store.written), stream.store.bytes))
                 assert found[-1]["s"] == n
         worst.append((max(c for c, _ in costs), max(c for _, c in costs)))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.operators.quantiles import INTERPOLATIONS
+from slidewise.operators.families.quantiles import INTERPOLATIONS
 from slidewise.operators.values.ordered import Ordered
 from slidewise.swag.structures.ordered_tree import FULL, OrderedTree
 

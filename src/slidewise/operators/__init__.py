@@ -1,10 +1,10 @@
 """WHAT is computed: the operators, their laws, and how to make one of your own."""
 
-from slidewise.operators import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
 from slidewise.operators.aggregate import Aggregate
-from slidewise.operators.classifiers import naive_bayes
-from slidewise.operators.contents import collect, count_distinct
-from slidewise.operators.extremes import (
+from slidewise.operators.families import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
+from slidewise.operators.families.classifiers import naive_bayes
+from slidewise.operators.families.contents import collect, count_distinct
+from slidewise.operators.families.extremes import (
     argmax,
     argmin,
     first,
@@ -15,16 +15,16 @@ from slidewise.operators.extremes import (
     relative_variation,
     value_range,
 )
-from slidewise.operators.extremes import max_ as max
-from slidewise.operators.extremes import min_ as min
+from slidewise.operators.families.extremes import max_ as max
+from slidewise.operators.families.extremes import min_ as min
+from slidewise.operators.families.logic import bool_and, bool_or
+from slidewise.operators.families.moments import correlation, covariance, stddev, variance
+from slidewise.operators.families.quantiles import median, quantile
+from slidewise.operators.families.sketches import bloom, countmin, hyperloglog
+from slidewise.operators.families.sums import count, geomean, mean, product
+from slidewise.operators.families.sums import sum_ as sum
 from slidewise.operators.laws import check_laws
-from slidewise.operators.logic import bool_and, bool_or
-from slidewise.operators.moments import correlation, covariance, stddev, variance
 from slidewise.operators.operator import Operator, operator
-from slidewise.operators.quantiles import median, quantile
-from slidewise.operators.sketches import bloom, countmin, hyperloglog
-from slidewise.operators.sums import count, geomean, mean, product
-from slidewise.operators.sums import sum_ as sum
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
 FAMILIES = (sums, moments, extremes, logic, contents, sketches, classifiers, quantiles)

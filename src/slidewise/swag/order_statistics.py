@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+from slidewise.operators.families.quantiles import ordered_value, quantile_of
 from slidewise.operators.operator import Operator
-from slidewise.operators.quantiles import ordered_value, quantile_of
 from slidewise.operators.traits import Quantile
 from slidewise.operators.types import Answer, State, Value
 from slidewise.operators.values.ordered import Ordered

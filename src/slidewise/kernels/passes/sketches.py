@@ -14,7 +14,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import cached_jit, jit
-from slidewise.operators import sketches
+from slidewise.operators.families import sketches
 from slidewise.operators.values.hashing import NAN_WORD, NUMBER, hash64, key
 
 
