@@ -43,6 +43,8 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "relative_variation": whole | any_float,
     "bool_and": st.booleans(),
     "bool_or": st.booleans(),
+    "longest_run": st.booleans(),
+    "current_run": st.booleans(),
     "covariance": st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)),
     "correlation": st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)),
     "count_distinct": word | st.integers(0, 3) | st.sampled_from([math.nan, 0.0, -0.0]),

@@ -18,7 +18,7 @@ from slidewise.operators.extremes import (
 from slidewise.operators.extremes import max_ as max
 from slidewise.operators.extremes import min_ as min
 from slidewise.operators.laws import check_laws
-from slidewise.operators.logic import bool_and, bool_or
+from slidewise.operators.logic import bool_and, bool_or, current_run, longest_run
 from slidewise.operators.moments import correlation, covariance, stddev, variance
 from slidewise.operators.operator import Operator, operator
 from slidewise.operators.quantiles import median, quantile
@@ -51,6 +51,8 @@ _ORDER = (
     relative_variation,
     bool_and,
     bool_or,
+    longest_run,
+    current_run,
     covariance,
     correlation,
     count_distinct,
@@ -87,10 +89,12 @@ __all__ = [
     "count_distinct",
     "countmin",
     "covariance",
+    "current_run",
     "first",
     "geomean",
     "hyperloglog",
     "last",
+    "longest_run",
     "m4",
     "max",
     "maxcount",
