@@ -208,6 +208,25 @@ CASES = [
         BIG,
     ),
     Case(
+        "runs and values at the ends",
+        sliding(
+            longest=sw.longest_run("ok").over("9s"),
+            current=sw.current_run("ok").over(rows=6),
+            so_far=sw.longest_run("ok").over("all"),
+            cells=sw.current_run("ok").over("9s", grain="4s"),
+            before=sw.lag(1)("temp").over("9s"),
+            word=sw.lag(2)("tag").over(rows=7, closed="left"),
+            moment=sw.lag("ts").over("all"),
+            newest=sw.last_k(3)("temp").over("9s"),
+            words=sw.last_k(2)("tag").over("9s", closed="left"),
+            flags=sw.last_k(2)("ok").over("6s", grain="4s"),
+            oldest=sw.first_k(2)("load").over(rows=5),
+            moments=sw.first_k(2)("ts").over("9s", at_least=2),
+            moments_so_far=sw.last_k(2)("ts").over("all"),
+        ),
+        BIG,
+    ),
+    Case(
         "grain",
         sliding(
             right=sw.sum("load").over("7s", grain="3s"),

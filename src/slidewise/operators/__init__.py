@@ -3,7 +3,7 @@
 from slidewise.operators import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.classifiers import naive_bayes
-from slidewise.operators.contents import collect, count_distinct
+from slidewise.operators.contents import collect, count_distinct, first_k, lag, last_k
 from slidewise.operators.extremes import (
     argmax,
     argmin,
@@ -46,6 +46,9 @@ _ORDER = (
     mincount,
     first,
     last,
+    lag,
+    first_k,
+    last_k,
     value_range,
     m4,
     relative_variation,
@@ -91,9 +94,12 @@ __all__ = [
     "covariance",
     "current_run",
     "first",
+    "first_k",
     "geomean",
     "hyperloglog",
+    "lag",
     "last",
+    "last_k",
     "longest_run",
     "m4",
     "max",

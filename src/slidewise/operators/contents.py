@@ -1,17 +1,20 @@
-"""Operators that keep the window's values: the set of distinct ones, and all of them in order."""
+"""Operators that keep the window's values: the set of distinct ones, all of them in order, and those at its ends."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 from slidewise.errors import InputError
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Traits, Words
-from slidewise.operators.types import Value
+from slidewise.operators.traits import AnswerKind, Plot, Traits, Words
+from slidewise.operators.types import Answer, Value
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.equality import same
 from slidewise.operators.values.hashing import is_finer, plain
+from slidewise.operators.values.inputs import whole_number
 
 
 def _singleton(x: Value) -> frozenset[Value]:
@@ -118,3 +121,116 @@ collect = Operator(
     ),
     builtin=True,
 )
+
+Values = tuple[Value, ...]  # in the window's order
+MOST_VALUES = 1_000_000
+
+
+def _newest(k: int, a: Values, b: Values) -> Values:
+    return b if len(b) >= k else (a + b)[-k:]
+
+
+def _oldest(k: int, a: Values, b: Values) -> Values:
+    return a if len(a) >= k else (a + b)[:k]
+
+
+def _lagged(k: int, state: Values) -> Answer:
+    return state[0] if len(state) > k else None
+
+
+def _is_values(most: int, state: object) -> bool:
+    return isinstance(state, tuple) and len(state) <= most and all(map(checks.anything, state))
+
+
+_AT_AN_END = Traits(
+    python_times=False,
+    bounded=True,
+    never_raises=True,
+    compiled=False,
+    words=Words("rows at one of the window's ends"),
+)
+
+
+def make_lag(k: int = 1) -> Operator:
+    """The value k rows before the newest row of the window; null where the window does not reach it.
+
+    Rows are those that are not null. `lag(0)` is the newest value itself, as `last` is.
+
+    >>> import numpy as np, slidewise as sw
+    >>> sw.rolling(np.array([4.0, 5.0, 3.0, 2.0]), sw.lag(2), rows=3)
+    array([nan, nan,  4.,  5.])
+    """
+    k = whole_number("lag", "k", k, 0, MOST_VALUES - 1)
+    return Operator(
+        name="lag",
+        identity=(),
+        lift=lambda x: (x,),
+        combine=partial(_newest, k + 1),
+        lower=partial(_lagged, k),
+        output="as the input, null where the window does not reach so far back",
+        state="the newest k + 1 values",
+        is_state=partial(_is_values, k + 1),
+        parameters={"k": k},
+        make=make_lag,
+        traits=replace(_AT_AN_END, answer=AnswerKind.INPUT, window_pass="lag", plot=Plot(level=True, line="--")),
+        builtin=True,
+    )
+
+
+def make_last_k(k: int = 3) -> Operator:
+    """The newest k values of the window as a list, the newest last; fewer where it holds fewer.
+
+    >>> import slidewise as sw
+    >>> w = sw.DabaLite(sw.last_k(2))
+    >>> for x in "abc":
+    ...     w.insert(x)
+    >>> w.query()
+    ['b', 'c']
+    """
+    k = whole_number("last_k", "k", k, 1, MOST_VALUES)
+    return Operator(
+        name="last_k",
+        identity=(),
+        lift=lambda x: (x,),
+        combine=partial(_newest, k),
+        lower=list,
+        output="a list",
+        state="the newest k values",
+        is_state=partial(_is_values, k),
+        parameters={"k": k},
+        make=make_last_k,
+        traits=replace(_AT_AN_END, answer=AnswerKind.LIST, answers_empty=True, window_pass="last_k"),
+        builtin=True,
+    )
+
+
+def make_first_k(k: int = 3) -> Operator:
+    """The oldest k values of the window as a list, the oldest first; fewer where it holds fewer.
+
+    >>> import slidewise as sw
+    >>> w = sw.DabaLite(sw.first_k(2))
+    >>> for x in "abc":
+    ...     w.insert(x)
+    >>> w.query()
+    ['a', 'b']
+    """
+    k = whole_number("first_k", "k", k, 1, MOST_VALUES)
+    return Operator(
+        name="first_k",
+        identity=(),
+        lift=lambda x: (x,),
+        combine=partial(_oldest, k),
+        lower=list,
+        output="a list",
+        state="the oldest k values",
+        is_state=partial(_is_values, k),
+        parameters={"k": k},
+        make=make_first_k,
+        traits=replace(_AT_AN_END, answer=AnswerKind.LIST, answers_empty=True, window_pass="first_k"),
+        builtin=True,
+    )
+
+
+lag = make_lag()
+last_k = replace(make_last_k(), unset="sw.last_k(3)('x') for the newest three values")
+first_k = replace(make_first_k(), unset="sw.first_k(3)('x') for the oldest three values")

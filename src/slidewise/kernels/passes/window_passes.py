@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slidewise.arrays import Array
+from slidewise.arrays import Array, Ragged
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
 from slidewise.kernels.order.grouping import dictionary_codes
@@ -69,10 +69,29 @@ def quantiles_of(ops: list[Operator], x: Array, starts: Array, ends: Array) -> l
     return [Answers([values], None) for values in quantiles(x, starts, ends, asked)]
 
 
+def _lag(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    at = ends - 1 - op.parameters["k"]
+    if not len(x):
+        return Answers([np.zeros(len(at), x.dtype)], np.zeros(len(at), np.bool_))
+    return Answers([x[np.maximum(at, 0)]], at >= starts)
+
+
+def _last_k(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    firsts = np.maximum(starts, ends - op.parameters["k"])
+    return Answers([Ragged(firsts, ends - firsts, x)], None)
+
+
+def _first_k(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([Ragged(starts, np.minimum(ends - starts, op.parameters["k"]), x)], None)
+
+
 WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
     "count": _count,
     "count_distinct": _count_distinct,
     "hyperloglog": _hyperloglog,
     "bloom": _bloom,
     "quantile": _quantile,
+    "lag": _lag,
+    "last_k": _last_k,
+    "first_k": _first_k,
 }
