@@ -227,6 +227,26 @@ CASES = [
         BIG,
     ),
     Case(
+        "counts of values",
+        sliding(
+            mode=sw.mode("temp").over("9s"),
+            word=sw.mode("tag").over(rows=6),
+            moment=sw.mode("ts").over("all"),
+            flag=sw.mode("ok").over("9s", grain="4s"),
+            top=sw.top_k(2)("temp").over("9s"),
+            top_words=sw.top_k(2)("tag").over(rows=7, closed="left"),
+            top_moments=sw.top_k(1)("ts").over("9s", closed="both"),
+            top_so_far=sw.top_k(2)("ts").over("all"),
+            bins=sw.histogram(edges=[-3, 0.5, 71])("temp").over("9s"),
+            bins_of_integers=sw.histogram(edges=[0.5, 2])("load").over("9s", grain="4s"),
+            bins_so_far=sw.histogram(edges=[0])("load").over("all"),
+            bits=sw.entropy("load").over("9s"),
+            bits_of_words=sw.entropy("tag").over(rows=9),
+            bits_so_far=sw.entropy("temp").over("all"),
+        ),
+        BIG,
+    ),
+    Case(
         "grain",
         sliding(
             right=sw.sum("load").over("7s", grain="3s"),

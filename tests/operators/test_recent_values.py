@@ -75,6 +75,7 @@ def test_no_rows_at_all() -> None:
     none = pa.array([], pa.float64())
     assert sw.rolling(none, sw.lag(1), rows=2).to_pylist() == sw.rolling(none, sw.last_k(1), rows=2).to_pylist() == []
     assert sw.rolling(pa.array([None, None], pa.int64()), sw.lag(0), rows=2).to_pylist() == [None, None]
+    assert sw.rolling(pa.array([None, None], pa.string()), sw.lag(0), rows=2).to_pylist() == [None, None]
     assert sw.rolling(pa.array([None, None], pa.string()), sw.last_k(2), rows=2).to_pylist() == [[], []]
 
 

@@ -71,6 +71,23 @@ class Column:
         items = self.items_of(answers.items).take(pa.array(places))
         return pa.ListArray.from_arrays(list_offsets(offsets), items)
 
+    def counted(self, answers: Array | Ragged) -> Array | pa.Array:
+        """Lists of this column's values with their counts, typed where the series came from Arrow."""
+        if not isinstance(answers, Ragged):
+            return answers
+        assert answers.counts is not None
+        offsets, places = answers.laid_out()
+        counts = answers.counts[places]
+        if self.arrow is None:
+            values = replace(self, data=answers.items).as_objects().data[places].tolist()
+            pairs = [{"value": value, "count": count} for value, count in zip(values, counts.tolist(), strict=True)]
+            return np.array([*(pairs[a:b] for a, b in pairwise(offsets.tolist())), None], object)[:-1]
+        import pyarrow as pa
+
+        items = [self.items_of(answers.items).take(pa.array(places)), pa.array(counts)]
+        structs = pa.StructArray.from_arrays(items, names=["value", "count"])
+        return pa.ListArray.from_arrays(list_offsets(offsets), structs)
+
     def items_of(self, values: Array) -> pa.Array:
         """Values of this column, which came from Arrow, as an Arrow array of its type."""
         import pyarrow as pa

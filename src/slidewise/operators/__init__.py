@@ -3,7 +3,17 @@
 from slidewise.operators import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.classifiers import naive_bayes
-from slidewise.operators.contents import collect, count_distinct, first_k, lag, last_k
+from slidewise.operators.contents import (
+    collect,
+    count_distinct,
+    entropy,
+    first_k,
+    histogram,
+    lag,
+    last_k,
+    mode,
+    top_k,
+)
 from slidewise.operators.extremes import (
     argmax,
     argmin,
@@ -59,6 +69,10 @@ _ORDER = (
     covariance,
     correlation,
     count_distinct,
+    mode,
+    top_k,
+    histogram,
+    entropy,
     bloom,
     countmin,
     hyperloglog,
@@ -93,9 +107,11 @@ __all__ = [
     "countmin",
     "covariance",
     "current_run",
+    "entropy",
     "first",
     "first_k",
     "geomean",
+    "histogram",
     "hyperloglog",
     "lag",
     "last",
@@ -108,6 +124,7 @@ __all__ = [
     "median",
     "min",
     "mincount",
+    "mode",
     "naive_bayes",
     "operator",
     "product",
@@ -115,6 +132,7 @@ __all__ = [
     "relative_variation",
     "stddev",
     "sum",
+    "top_k",
     "value_range",
     "variance",
 ]

@@ -1,20 +1,24 @@
-"""Operators that keep the window's values: the set of distinct ones, all of them in order, and those at its ends."""
+"""Operators that keep the window's values: the set of distinct ones, all of them in order, those at its ends, and
+how often each is there."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
-from slidewise.errors import InputError
+from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Plot, Traits, Words
+from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
 from slidewise.operators.types import Answer, Value
 from slidewise.operators.values import state_checks as checks
+from slidewise.operators.values import value_counts
 from slidewise.operators.values.equality import same
 from slidewise.operators.values.hashing import is_finer, plain
-from slidewise.operators.values.inputs import whole_number
+from slidewise.operators.values.inputs import number, whole_number
 
 
 def _singleton(x: Value) -> frozenset[Value]:
@@ -234,3 +238,142 @@ def make_first_k(k: int = 3) -> Operator:
 lag = make_lag()
 last_k = replace(make_last_k(), unset="sw.last_k(3)('x') for the newest three values")
 first_k = replace(make_first_k(), unset="sw.first_k(3)('x') for the oldest three values")
+
+
+def _of_counts(
+    name: str, lower: Callable[[value_counts.Counts], Answer], output: str, answer: AnswerKind, words: str
+) -> Operator:
+    """An operator over counts by value; its traits name the pass that has its name."""
+    return Operator(
+        name=name,
+        identity={},
+        lift=partial(value_counts.lift, name),
+        combine=value_counts.combine,
+        lower=lower,
+        inverse=value_counts.inverse,
+        commutative=True,
+        output=output,
+        state="a count by value: it grows with the different values",
+        encode=value_counts.encode,
+        decode=value_counts.decode,
+        is_state=value_counts.is_state,
+        traits=Traits(
+            answer=answer,
+            python_times=False,
+            grows=True,
+            compiled=False,
+            window_pass=name,
+            words=Words(words),
+        ),
+        builtin=True,
+    )
+
+
+def _most_frequent(state: value_counts.Counts) -> Answer:
+    return value_counts.most_frequent(state)[0][0] if state else None
+
+
+def _top(k: int, state: value_counts.Counts) -> list[dict[str, Value]]:
+    return [{"value": value, "count": count} for value, count in value_counts.most_frequent(state)[:k]]
+
+
+mode = _of_counts(
+    "mode",
+    _most_frequent,
+    "as the input: the most frequent value, the least of equally frequent ones",
+    AnswerKind.INPUT,
+    "a count per value, kept as rows come and go, and the most frequent one",
+)
+entropy = _of_counts(
+    "entropy",
+    value_counts.entropy,
+    "float64, in bits",
+    AnswerKind.FLOAT,
+    "a count per value, kept as rows come and go",
+)
+
+
+def make_top_k(k: int = 3) -> Operator:
+    """The k most frequent values with their counts, the most frequent first, and of equally frequent ones the least.
+
+    >>> import slidewise as sw
+    >>> w = sw.DabaLite(sw.top_k(2))
+    >>> for x in "abbcc":
+    ...     w.insert(x)
+    >>> w.query()
+    [{'value': 'b', 'count': 2}, {'value': 'c', 'count': 2}]
+    """
+    k = whole_number("top_k", "k", k, 1, MOST_VALUES)
+    words = "a count per value, kept as rows come and go, and sorted for each row"
+    op = _of_counts("top_k", partial(_top, k), "a list of structs of value and count", AnswerKind.COUNTED, words)
+    return replace(op, parameters={"k": k}, make=make_top_k, traits=replace(op.traits, answers_empty=True))
+
+
+def make_histogram(edges: Iterable[float] = (0.0,)) -> Operator:
+    """How many values lie below the first edge, from each edge up to the next, and from the last edge on.
+
+    A value on an edge belongs to what is above it; NaN is greater than all edges.
+
+    >>> import slidewise as sw
+    >>> w = sw.DabaLite(sw.histogram(edges=[0, 10]))
+    >>> for x in [-1, 0, 5, 10]:
+    ...     w.insert(x)
+    >>> w.query()
+    [1, 2, 1]
+    """
+    cuts = _edges(edges)
+    zeros = (0,) * (len(cuts) + 1)
+    return Operator(
+        name="histogram",
+        identity=zeros,
+        lift=partial(_lift_histogram, cuts),
+        combine=_add_counts,
+        lower=list,
+        inverse=_take_counts,
+        commutative=True,
+        output="a list of int64",
+        state="a count for each bin",
+        is_state=checks.fields(*[checks.count] * len(zeros)),
+        parameters={"edges": cuts},
+        make=make_histogram,
+        traits=Traits(
+            takes=Takes.NUMBERS,
+            answer=AnswerKind.COUNTS,
+            answers_empty=True,
+            python_times=False,
+            never_raises=True,
+            bounded=True,
+            state_bytes=8 * len(zeros),
+            compiled=False,
+            window_pass="histogram",
+            words=Words("the difference of running counts of each bin at the window's two ends"),
+        ),
+        builtin=True,
+    )
+
+
+def _edges(edges: Iterable[float]) -> tuple[float, ...]:
+    try:
+        cuts = tuple(float(number(edge, "histogram")) for edge in edges)
+    except (TypeError, InputError, OverflowError) as error:
+        raise SlidewiseError(f"histogram: edges are numbers, as in edges=[0, 10, 100], not {edges!r}") from error
+    if not cuts or not all(map(math.isfinite, cuts)) or any(a >= b for a, b in pairwise(cuts)):
+        raise SlidewiseError(f"histogram: edges are finite and each above the one before it, not {list(cuts)}")
+    return cuts
+
+
+def _lift_histogram(edges: tuple[float, ...], x: Value) -> tuple[int, ...]:
+    at = bisect_right(edges, number(x, "histogram"))
+    return (0,) * at + (1,) + (0,) * (len(edges) - at)
+
+
+def _add_counts(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([x + y for x, y in zip(a, b, strict=True)])
+
+
+def _take_counts(total: tuple[int, ...], oldest: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([x - y for x, y in zip(total, oldest, strict=True)])
+
+
+top_k = replace(make_top_k(), unset="sw.top_k(3)('x') for the three most frequent values")
+histogram = replace(make_histogram(), unset="sw.histogram(edges=[0, 10, 100])('x')")

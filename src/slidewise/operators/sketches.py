@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from operator import add, index, or_, sub
+from operator import add, or_, sub
 from struct import unpack
-from typing import SupportsIndex
 
-from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
 from slidewise.operators.types import Value
