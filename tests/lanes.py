@@ -35,6 +35,7 @@ from slidewise.windows import Duration
 ROW = "the row's number"
 CASE = "the case's number"
 LIFTED: set[str] = set()
+_ANSWER_NO_ROWS = ("count", "hyperloglog", "collect", "first_k", "last_k", "top_k", "count_by", "histogram")
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -646,7 +647,7 @@ def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
     states = [op.lift(*values) for values in arguments if not any(value is None for value in values)]
     least = window.at_least
     if least is None:
-        least = 0 if op.builtin and op.name in ("count", "hyperloglog", "collect") else 1
+        least = 0 if op.builtin and op.name in _ANSWER_NO_ROWS else 1
     if len(states) < least:
         return None
     total = states[0] if states else op.identity

@@ -1,9 +1,39 @@
-"""The type of arrays in signatures: NumPy's, of any number of rows and any type of element."""
+"""The types of arrays in signatures: NumPy's, of any number of rows and any type of element; and lists in arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """A list for each row, without an object for each: where it begins in the items, and how many they are.
+
+    Lists may overlap. An item is one value, or a pair where `counts` has a count beside each.
+    """
+
+    firsts: Array
+    lengths: Array
+    items: Array
+    counts: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    def moved(self, order: Callable[[Array], Array]) -> Ragged:
+        """The lists in another order."""
+        return replace(self, firsts=order(self.firsts), lengths=order(self.lengths))
+
+    def laid_out(self) -> tuple[Array, Array]:
+        """Where each list begins once all lie one behind the other, with the end; and the place of each item."""
+        offsets = np.zeros(len(self.lengths) + 1, np.int64)
+        np.cumsum(self.lengths, out=offsets[1:])
+        places: Array = np.arange(offsets[-1]) + np.repeat(self.firsts - offsets[:-1], self.lengths)
+        return offsets, places

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from slidewise.arrays import Array, Ragged
+from slidewise.columns.series import list_offsets
 from slidewise.errors import InputError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes
@@ -49,7 +54,24 @@ def restored(op: Operator, columns: list[Column], fields: dict[str, Any]) -> dic
         return {name: columns[0].back(part) for name, part in fields.items()}
     if op.traits.answer is AnswerKind.LIST:
         return {name: columns[0].lists(part) for name, part in fields.items()}
+    if op.traits.answer is AnswerKind.COUNTS:
+        return {name: as_lists(columns[0], part) for name, part in fields.items()}
+    if op.traits.answer is AnswerKind.COUNTED:
+        return {name: columns[0].counted(part) for name, part in fields.items()}
     return fields
+
+
+def as_lists(column: Column, answers: Array | Ragged) -> Any:
+    """Lists of integers as an Arrow array where the column came from Arrow; else, and where they are so, as objects."""
+    if not isinstance(answers, Ragged):
+        return answers
+    import pyarrow as pa
+
+    offsets, places = answers.laid_out()
+    if column.arrow is None:
+        items = answers.items[places].tolist()
+        return np.array([*(items[a:b] for a, b in pairwise(offsets.tolist())), None], object)[:-1]
+    return pa.ListArray.from_arrays(list_offsets(offsets), pa.array(answers.items[places]))
 
 
 def answer_type(op: Operator, types: list[Any]) -> Any:
@@ -75,6 +97,10 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
             return pa.float64() if kinds.is_floating(types[0]) else pa.int64()
         case AnswerKind.LIST:
             return pa.list_(types[0])
+        case AnswerKind.COUNTS:
+            return pa.list_(pa.int64())
+        case AnswerKind.COUNTED:
+            return pa.list_(pa.struct([("value", types[0]), ("count", pa.int64())]))
         case AnswerKind.INPUT:
             fields = op.traits.fields
             return pa.struct([(name, types[0]) for name in fields]) if fields else types[0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from slidewise.arrays import Array
+from slidewise.arrays import Array, Ragged
 from slidewise.columns.arrow_values import pandas_array, python_values
 from slidewise.errors import InputError, SlidewiseError
 
@@ -50,13 +51,49 @@ class Column:
         with np.errstate(over="ignore", invalid="ignore"):  # slots without an answer hold anything
             return self.restore(answers)
 
-    def lists(self, answers: Array) -> Array | pa.Array:
+    def lists(self, answers: Array | Ragged) -> Array | pa.Array:
         """Lists of this column's values, typed where the series came from Arrow."""
+        if isinstance(answers, Ragged):
+            return self._ragged(answers)
         if self.arrow is None:
             return answers
         import pyarrow as pa
 
         return pa.array(answers.tolist(), pa.list_(self.arrow))
+
+    def _ragged(self, answers: Ragged) -> Array | pa.Array:
+        offsets, places = answers.laid_out()
+        if self.arrow is None:
+            values = replace(self, data=answers.items).as_objects().data[places].tolist()
+            return np.array([*(values[a:b] for a, b in pairwise(offsets.tolist())), None], object)[:-1]
+        import pyarrow as pa
+
+        items = self.items_of(answers.items).take(pa.array(places))
+        return pa.ListArray.from_arrays(list_offsets(offsets), items)
+
+    def counted(self, answers: Array | Ragged) -> Array | pa.Array:
+        """Lists of this column's values with their counts, typed where the series came from Arrow."""
+        if not isinstance(answers, Ragged):
+            return answers
+        assert answers.counts is not None
+        offsets, places = answers.laid_out()
+        counts = answers.counts[places]
+        if self.arrow is None:
+            values = replace(self, data=answers.items).as_objects().data[places].tolist()
+            pairs = [{"value": value, "count": count} for value, count in zip(values, counts.tolist(), strict=True)]
+            return np.array([*(pairs[a:b] for a, b in pairwise(offsets.tolist())), None], object)[:-1]
+        import pyarrow as pa
+
+        items = [self.items_of(answers.items).take(pa.array(places)), pa.array(counts)]
+        structs = pa.StructArray.from_arrays(items, names=["value", "count"])
+        return pa.ListArray.from_arrays(list_offsets(offsets), structs)
+
+    def items_of(self, values: Array) -> pa.Array:
+        """Values of this column, which came from Arrow, as an Arrow array of its type."""
+        import pyarrow as pa
+
+        items = self.back(values)
+        return items if isinstance(items, pa.Array) else pa.array(items, self.arrow)
 
     def as_objects(self) -> Column:
         """Times as the objects that they stand for; other columns as they are."""
@@ -253,6 +290,18 @@ def _from_arrow(values: pa.Array, what: str) -> Column:
         return Column(ticks, valid, as_time, unit, kind)
     column = _from_objects(np.array([*values.to_pylist(), None], object)[:-1], valid, what)
     return replace(column, restore=lambda answers: pa.array(answers.tolist(), kind), arrow=kind)
+
+
+def list_offsets(offsets: Array) -> pa.Array:
+    """Where lists begin, as Arrow has it; refuses more items than one array of lists holds."""
+    import pyarrow as pa
+
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise InputError(
+            f"lists of {offsets[-1]:,} values altogether are too many for one column of Arrow; take fewer values, or "
+            "fewer rows at once"
+        )
+    return pa.array(offsets.astype(np.int32))
 
 
 def _both(a: Array | None, b: Array | None) -> Array | None:

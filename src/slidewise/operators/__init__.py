@@ -3,7 +3,17 @@
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.families import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
 from slidewise.operators.families.classifiers import naive_bayes
-from slidewise.operators.families.contents import collect, count_distinct
+from slidewise.operators.families.contents import (
+    collect,
+    count_distinct,
+    entropy,
+    first_k,
+    histogram,
+    lag,
+    last_k,
+    mode,
+    top_k,
+)
 from slidewise.operators.families.extremes import (
     argmax,
     argmin,
@@ -17,7 +27,7 @@ from slidewise.operators.families.extremes import (
 )
 from slidewise.operators.families.extremes import max_ as max
 from slidewise.operators.families.extremes import min_ as min
-from slidewise.operators.families.logic import bool_and, bool_or
+from slidewise.operators.families.logic import bool_and, bool_or, current_run, longest_run
 from slidewise.operators.families.moments import correlation, covariance, stddev, variance
 from slidewise.operators.families.quantiles import median, quantile
 from slidewise.operators.families.sketches import bloom, countmin, hyperloglog
@@ -46,14 +56,23 @@ _ORDER = (
     mincount,
     first,
     last,
+    lag,
+    first_k,
+    last_k,
     value_range,
     m4,
     relative_variation,
     bool_and,
     bool_or,
+    longest_run,
+    current_run,
     covariance,
     correlation,
     count_distinct,
+    mode,
+    top_k,
+    histogram,
+    entropy,
     bloom,
     countmin,
     hyperloglog,
@@ -87,10 +106,17 @@ __all__ = [
     "count_distinct",
     "countmin",
     "covariance",
+    "current_run",
+    "entropy",
     "first",
+    "first_k",
     "geomean",
+    "histogram",
     "hyperloglog",
+    "lag",
     "last",
+    "last_k",
+    "longest_run",
     "m4",
     "max",
     "maxcount",
@@ -98,6 +124,7 @@ __all__ = [
     "median",
     "min",
     "mincount",
+    "mode",
     "naive_bayes",
     "operator",
     "product",
@@ -105,6 +132,7 @@ __all__ = [
     "relative_variation",
     "stddev",
     "sum",
+    "top_k",
     "value_range",
     "variance",
 ]

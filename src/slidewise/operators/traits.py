@@ -33,6 +33,8 @@ class AnswerKind(Enum):
     NUMBER = "float64 of floats, int64 of integers"
     INPUT = "the type of the first input, or a struct whose `fields` are of that type"
     LIST = "a list of the first input's type"
+    COUNTS = "a list of int64"
+    COUNTED = "a list of structs: a value of the first input's type, and its count"
     OBJECT = "an object that no table can hold"
 
 

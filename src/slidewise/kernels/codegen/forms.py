@@ -245,6 +245,32 @@ def _or(a: State, b: State) -> State:
     return a or b
 
 
+@jit
+def _lift_longest_run(x: Value) -> State:
+    length = 1 if x else 0
+    return length, length, length, 1
+
+
+@jit
+def _join_longest_runs(a: State, b: State) -> State:
+    return (
+        a[3] + b[0] if a[0] == a[3] else a[0],
+        a[1] + b[3] if b[1] == b[3] else b[1],
+        max(a[2], b[2], a[1] + b[0]),
+        a[3] + b[3],
+    )
+
+
+@jit
+def _lift_current_run(x: Value) -> State:
+    return 1 if x else 0, 1
+
+
+@jit
+def _join_current_runs(a: State, b: State) -> State:
+    return a[0] + b[1] if b[0] == b[1] else b[0], a[1] + b[1]
+
+
 def forms(form: str, kinds: tuple[str, ...]) -> Forms:
     """The compiled functions of a form for inputs of these kinds."""
     from slidewise.kernels.codegen import moment_forms as moments
@@ -272,6 +298,8 @@ def forms(form: str, kinds: tuple[str, ...]) -> Forms:
         "product": lambda: Forms(_lift_product if is_float else _lift_int_product, _multiply, _lower_product),
         "bool_and": lambda: Forms(itself, _and, itself),
         "bool_or": lambda: Forms(itself, _or, itself),
+        "longest_run": lambda: Forms(_lift_longest_run, _join_longest_runs, jit(lambda s: s[2])),
+        "current_run": lambda: Forms(_lift_current_run, _join_current_runs, jit(lambda s: s[0])),
         "variance": lambda: moments.variance(kinds),
         "stddev": lambda: moments.stddev(kinds),
         "covariance": lambda: moments.covariance(kinds),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slidewise.arrays import Array
+from slidewise.arrays import Array, Ragged
 from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_level
 from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.codegen.compiled_operator import CompiledOperator, compiled_by_user, compiled_form
@@ -33,13 +33,13 @@ class Answers:
     `struct` means that the answer is a tuple, which one field does not tell.
     """
 
-    fields: list[Array]
+    fields: list[Any]  # arrays, or one Ragged
     valid: npt.NDArray[np.bool_] | None
     struct: bool = False
 
     def moved(self, order: Callable[[Array], Array]) -> Answers:
         """The answers in another order: each array as `order` gives it."""
-        fields = [order(field) for field in self.fields]
+        fields = [field.moved(order) if isinstance(field, Ragged) else order(field) for field in self.fields]
         return replace(self, fields=fields, valid=None if self.valid is None else order(self.valid))
 
     def limited(self, enough: Array) -> Answers:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slidewise.arrays import Array
+from slidewise.arrays import Array, Ragged
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
 from slidewise.kernels.order.grouping import dictionary_codes
@@ -17,6 +17,7 @@ from slidewise.kernels.order.quantiles import quantiles, quantiles_of_rows
 from slidewise.kernels.passes.distinct import distinct_counts
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
+from slidewise.kernels.passes.value_counts import entropies, histograms, modes, most_frequent, no_answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.values.log_buckets import parts_of
 
@@ -69,10 +70,51 @@ def quantiles_of(ops: list[Operator], x: Array, starts: Array, ends: Array) -> l
     return [Answers([values], None) for values in quantiles(x, starts, ends, asked)]
 
 
+def _lag(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    at = ends - 1 - op.parameters["k"]
+    if not len(x):
+        return no_answers(len(at), x.dtype)
+    return Answers([x[np.maximum(at, 0)]], at >= starts)
+
+
+def _last_k(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    firsts = np.maximum(starts, ends - op.parameters["k"])
+    return Answers([Ragged(firsts, ends - firsts, x)], None)
+
+
+def _first_k(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([Ragged(starts, np.minimum(ends - starts, op.parameters["k"]), x)], None)
+
+
+def _mode(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return modes(x, op.name, starts, ends)
+
+
+def _entropy(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return entropies(x, op.name, starts, ends)
+
+
+def _top_k(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return most_frequent(x, op.name, op.parameters["k"], starts, ends)
+
+
+def _histogram(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return (
+        interpreted(op, [x], starts, ends) if x.dtype == object else histograms(x, op.parameters["edges"], starts, ends)
+    )
+
+
 WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
     "count": _count,
     "count_distinct": _count_distinct,
     "hyperloglog": _hyperloglog,
     "bloom": _bloom,
     "quantile": _quantile,
+    "lag": _lag,
+    "last_k": _last_k,
+    "first_k": _first_k,
+    "mode": _mode,
+    "entropy": _entropy,
+    "top_k": _top_k,
+    "histogram": _histogram,
 }

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from operator import add, index, or_, sub
+from operator import add, or_, sub
 from struct import unpack
-from typing import SupportsIndex
 
-from slidewise.errors import SlidewiseError
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
 from slidewise.operators.types import Value
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.hashing import MASK, hash64
+from slidewise.operators.values.inputs import whole_number
 
 _LANE = 64  # bits of one count in a count-min state
 
@@ -37,8 +36,8 @@ def make_bloom(bits: int = 4096, hashes: int = 4, probe: Value = None) -> Operat
     >>> w.query()
     True
     """
-    bits = _whole_number("bloom", "bits", bits, 8, 1 << 30)
-    hashes = _whole_number("bloom", "hashes", hashes, 1, 64)
+    bits = whole_number("bloom", "bits", bits, 8, 1 << 30)
+    hashes = whole_number("bloom", "hashes", hashes, 1, 64)
     return Operator(
         name="bloom",
         identity=0,
@@ -127,8 +126,8 @@ def make_countmin(width: int = 1024, depth: int = 4) -> Operator:
     >>> w.query().frequency("ann"), w.query().total
     (2, 3)
     """
-    width = _whole_number("countmin", "width", width, 1, 1 << 24)
-    depth = _whole_number("countmin", "depth", depth, 1, 64)
+    width = whole_number("countmin", "width", width, 1, 1 << 24)
+    depth = whole_number("countmin", "depth", depth, 1, 64)
     return Operator(
         name="countmin",
         identity=0,
@@ -204,7 +203,7 @@ def make_hyperloglog(p: int = 12) -> Operator:
     >>> w.query()
     2
     """
-    p = _whole_number("hyperloglog", "p", p, 4, 18)
+    p = whole_number("hyperloglog", "p", p, 4, 18)
     return Operator(
         name="hyperloglog",
         identity=bytes(1 << p),
@@ -284,16 +283,6 @@ def _tau(x: float) -> float:
         weight /= 2
         total -= (1 - x) ** 2 * weight
     return total / 3
-
-
-def _whole_number(operator: str, name: str, value: SupportsIndex, least: int, most: int) -> int:
-    try:
-        number = index(value)
-    except TypeError:
-        number = least - 1
-    if not least <= number <= most or isinstance(value, bool):
-        raise SlidewiseError(f"{operator}: {name} is a whole number from {least} to {most}, not {value!r}")
-    return number
 
 
 bloom = make_bloom()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import NoReturn
+from operator import index
+from typing import NoReturn, SupportsIndex
 
-from slidewise.errors import InputError
+from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.types import Value
 from slidewise.operators.values.hashing import plain
 
@@ -36,6 +37,17 @@ def truth(x: Value, operator: str) -> bool:
     if not isinstance(value, bool):
         _refuse(x, operator, "True and False")
     return value
+
+
+def whole_number(operator: str, name: str, value: SupportsIndex, least: int, most: int) -> int:
+    """A parameter of an operator: a whole number in these bounds, or an error that says them."""
+    try:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= most or isinstance(value, bool):
+        raise SlidewiseError(f"{operator}: {name} is a whole number from {least} to {most}, not {value!r}")
+    return number
 
 
 def _refuse(x: Value, operator: str, takes: str) -> NoReturn:
