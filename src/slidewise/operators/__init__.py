@@ -21,7 +21,7 @@ from slidewise.operators.laws import check_laws
 from slidewise.operators.logic import bool_and, bool_or
 from slidewise.operators.moments import correlation, covariance, stddev, variance
 from slidewise.operators.operator import Operator, operator
-from slidewise.operators.quantiles import median, quantile
+from slidewise.operators.quantiles import iqr, mad, median, quantile
 from slidewise.operators.sketches import bloom, countmin, hyperloglog
 from slidewise.operators.sums import count, geomean, mean, product
 from slidewise.operators.sums import sum_ as sum
@@ -60,6 +60,8 @@ _ORDER = (
     naive_bayes,
     median,
     quantile,
+    iqr,
+    mad,
     collect,
 )
 
@@ -90,8 +92,10 @@ __all__ = [
     "first",
     "geomean",
     "hyperloglog",
+    "iqr",
     "last",
     "m4",
+    "mad",
     "max",
     "maxcount",
     "mean",
