@@ -1,4 +1,4 @@
-"""Median, quantiles and spreads between them, exact: no monoid of fixed size gives them, so the state is all values in their order.
+"""Median, quantiles and spreads between them, exact: no small monoid gives them, so the state is all values in order.
 
 Windows are kept by `OrderStatistics` and by kernels of their own; the state here is what everything else needs: an
 aggregate of everything so far, a snapshot, the laws.

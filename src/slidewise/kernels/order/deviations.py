@@ -176,8 +176,8 @@ def _nearest(
     select_table: Array,
 ) -> int:
     """The first stretch of k + 1 ranks whose upper end is at least as far from the middle as its lower one."""
-    low = int64(0)
-    high = int64(n - 1 - k)
+    low: int = int64(0)
+    high: int = int64(n - 1 - k)
     at = min(max(near, low), high)
     step = int64(1)
     doubling = True
