@@ -53,7 +53,7 @@ def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     columns = {name: replaced(one, _leaf_in_python) for name, one in definition.columns.items()}
     # Exact quantiles of the same rows are answered together, by a compiled pass; so each has a definition of its own.
     quantiles = {
-        name: one for name, one in columns.items() if isinstance(one, Aggregate) and one.operator.traits.quantile
+        name: one for name, one in columns.items() if isinstance(one, Aggregate) and one.operator.traits.order_statistic
     }
     LIFTED.clear()
     alone = {} if definition.every is not None else quantiles
@@ -62,7 +62,7 @@ def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
         found = found.append_column(name, _of(definition, {name: one})(table).column(name))
     plain_ones = {name: one for name, one in columns.items() if isinstance(one, Aggregate)}
     for name, one in plain_ones.items():  # rows are not lifted for quantiles, which are no monoids, nor to count them
-        lifts = not one.operator.traits.quantile and not one.operator.traits.counts_rows
+        lifts = not one.operator.traits.order_statistic and not one.operator.traits.counts_rows
         if lifts and any(answer not in (None, 0, []) for answer in found.column(name).to_pylist()):  # not of no rows
             assert one.operator.name in LIFTED, f"{one!r} did not run in Python"
     return found

@@ -101,7 +101,7 @@ RULES: list[Rule] = [
     Rule(
         "Is it an exact median or quantile?",
         "sw.median, sw.quantile(0.99)",
-        lambda needs: needs.operator.traits.quantile is not None,
+        lambda needs: needs.operator.traits.order_statistic is not None,
         Choice(
             OrderStatistics,
             "the values are kept in order, where a rank is found in O(log n) steps; no small state could answer",
@@ -237,7 +237,7 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     for name, aggregate in definition.aggregates.items():
         window = aggregate.window
         assert window is not None
-        if aggregate.operator.traits.quantile is None and window.keeps is Keeps.ROWS and not window.open_right:
+        if aggregate.operator.traits.order_statistic is None and window.keeps is Keeps.ROWS and not window.open_right:
             key = aggregate.columns, aggregate.condition, window.kind.numbered
             alike.setdefault(key, []).append(name)
     groups = [_sharing(definition, names) for names in alike.values()]

@@ -13,7 +13,7 @@ from slidewise.definition import Definition
 from slidewise.expressions.expression import Expression, RowColumn, leaves_of
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import Takes
+from slidewise.operators.traits import Quantile, Takes
 from slidewise.stages import Answer
 from slidewise.windows import Beats, Duration, Length
 from slidewise.windows.grain import most_cells
@@ -86,7 +86,7 @@ class Explained:
         op = self.aggregate.operator
         if self.choice.algorithm is None:
             return ""
-        if op.traits.quantile is not None:
+        if op.traits.order_statistic is not None:
             return "a batch reads its keys' whole windows, since ranks need every value"
         if op.traits.grows:
             return "a batch reads its keys' whole windows, since a state is as large as its rows"
@@ -217,7 +217,7 @@ class BeatCost:
         calls = "2 of the operator, and at most 6 more for each beat, whatever the window"
         if size is None:
             state = f"at most {self.slices:,} states, whose size is the operator's own ({op.state})"
-        if op.traits.quantile is not None:
+        if op.traits.order_statistic is not None:
             content, state = "their rows, since ranks need every value", "16 bytes for each row in the window"
             calls = "none; O(log n) steps for each event, by OrderStatistics"
         return [f"slices keep: {content}", f"calls per event: {calls}", f"a key's state: {state}"]
@@ -338,8 +338,9 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     size = last.ns if isinstance(last, Duration) else last
     step = grain.ns if isinstance(grain, Duration) else grain
     shown = repr(str(grain)) if isinstance(grain, Duration) else repr(grain)
-    quantile = aggregate.operator.traits.quantile
-    instead = "" if quantile is None else f"sw.quantile({quantile.q!r}, approximate=0.01) and "
+    statistic = aggregate.operator.traits.order_statistic
+    share = repr(statistic.q) if isinstance(statistic, Quantile) else "0.75"
+    instead = "" if statistic is None else f"sw.quantile({share}, approximate=0.01) and "
     return f"{reason}; with {instead}grain={shown} at most {most_cells(size, step):,} partials"
 
 

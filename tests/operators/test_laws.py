@@ -60,6 +60,8 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "hyperloglog": word | whole,
     "naive_bayes": st.tuples(st.sampled_from(["spam", "ham"]), word, st.integers(0, 2)),
     "median": whole | any_float,
+    "iqr": whole | any_float,
+    "mad": whole | any_float,
     "quantile": whole | any_float,
     "collect": word | whole,
 }

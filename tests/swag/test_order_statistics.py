@@ -179,7 +179,7 @@ def test_infinities_weigh_what_they_should() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(sw.UnsuitableOperatorError, match="it is no exact quantile"):
+    with pytest.raises(sw.UnsuitableOperatorError, match="it is no exact order statistic"):
         sw.OrderStatistics(sw.max)
     for nonsense in (-0.1, 1.1, True, math.nan):
         with pytest.raises(sw.SlidewiseError, match="q is a share from 0 to 1"):

@@ -12,8 +12,9 @@ from slidewise.compiled.inputs import read_column, read_number
 from slidewise.errors import EmptyWindowError, InputError
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.order import order_tree as trees
+from slidewise.kernels.order.gaps import gap_of
 from slidewise.kernels.order.order_tree import Tree
-from slidewise.kernels.order.quantiles import METHODS, gap_of, place_of
+from slidewise.kernels.order.quantiles import METHODS, place_of
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Quantile
 from slidewise.operators.types import Value
@@ -98,8 +99,8 @@ class CompiledOrder:
     __slots__ = ("_interpolation", "_q", "_ring", "_state", "_tree", "dtype", "operator")
 
     def __init__(self, operator: Operator, dtype: str) -> None:
-        quantile = operator.traits.quantile
-        if quantile is None or dtype == "bool":
+        quantile = operator.traits.order_statistic
+        if not isinstance(quantile, Quantile) or dtype == "bool":
             raise InputError(
                 f"OrderStatistics is compiled for median and quantile over float64 or int64, not {operator.name} over "
                 f"{dtype}"

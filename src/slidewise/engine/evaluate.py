@@ -83,7 +83,7 @@ def several_over_bounds(
     counts = ends - starts if valid is not None or may_be_empty or least > 1 else None
     if counts is not None and least > 1:
         starts = np.where(counts < least, ends, starts)
-    if len(ops) > 1 and all(op.traits.quantile for op in ops) and inputs[0].dtype != object:
+    if len(ops) > 1 and all(op.traits.order_statistic for op in ops) and inputs[0].dtype != object:
         by_operator = quantiles_of(ops, inputs[0], starts, ends)
     else:
         by_operator = [_windows(op, inputs, starts, ends) for op in ops]

@@ -128,6 +128,6 @@ class SlidingBatch:
 
 def _together(spec: WindowSpec) -> list[list[Member]]:
     """Members that are answered at once: quantiles of the same values that need as many rows; others are alone."""
-    if spec.members[0].operator.traits.quantile and len({member.least for member in spec.members}) == 1:
+    if spec.members[0].operator.traits.order_statistic and len({member.least for member in spec.members}) == 1:
         return [spec.members]
     return [[member] for member in spec.members]

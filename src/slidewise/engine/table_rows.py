@@ -168,9 +168,11 @@ class TableRows:
 
     def _quantiles(self, aggregate: PlainAggregate) -> list[PlainAggregate]:
         """The exact quantiles over the same rows as this one, which are answered together with it."""
-        if aggregate.operator.traits.quantile is None:
+        if aggregate.operator.traits.order_statistic is None:
             return []
-        others = [other for other in self._definition.aggregates.values() if other.operator.traits.quantile is not None]
+        others = [
+            other for other in self._definition.aggregates.values() if other.operator.traits.order_statistic is not None
+        ]
         return list(
             dict.fromkeys(other for other in others if replace(other, operator=aggregate.operator) == aggregate)
         )

@@ -149,7 +149,7 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     for name, aggregate in definition.aggregates.items():
         op, window = aggregate.operator, aggregate.window
         assert window is not None
-        ordered = op.traits.quantile is not None
+        ordered = op.traits.order_statistic is not None
         seen = (aggregate.columns, aggregate.condition, *window.bounds_key, ordered)
         if seen not in specs:
             specs[seen] = WindowSpec(aggregate.columns, aggregate.condition, window, definition.on is not None)

@@ -29,7 +29,7 @@ from slidewise.operators.families.extremes import max_ as max
 from slidewise.operators.families.extremes import min_ as min
 from slidewise.operators.families.logic import bool_and, bool_or, current_run, longest_run
 from slidewise.operators.families.moments import correlation, covariance, stddev, variance
-from slidewise.operators.families.quantiles import median, quantile
+from slidewise.operators.families.quantiles import iqr, mad, median, quantile
 from slidewise.operators.families.sketches import bloom, countmin, hyperloglog
 from slidewise.operators.families.sums import count, geomean, mean, product
 from slidewise.operators.families.sums import sum_ as sum
@@ -79,6 +79,8 @@ _ORDER = (
     naive_bayes,
     median,
     quantile,
+    iqr,
+    mad,
     collect,
 )
 
@@ -113,11 +115,13 @@ __all__ = [
     "geomean",
     "histogram",
     "hyperloglog",
+    "iqr",
     "lag",
     "last",
     "last_k",
     "longest_run",
     "m4",
+    "mad",
     "max",
     "maxcount",
     "mean",

@@ -12,6 +12,7 @@ from slidewise.expressions.expression import Expression, RowColumn, leaves_of
 from slidewise.expressions.kinds import BOOL, UNKNOWN
 from slidewise.expressions.type_inference import kind_of
 from slidewise.expressions.writing import constant_text, quoted_name
+from slidewise.operators.traits import Quantile
 from slidewise.windows import Duration, Window
 from slidewise.windows.kind import Keeps
 
@@ -180,11 +181,12 @@ def _window_text(window: Window) -> str:
 
 def check_partials(op: Operator, window: Window) -> None:
     """Refuse a grain where no partial aggregate can stand for rows."""
-    quantile = op.traits.quantile if window.keeps is Keeps.CELLS else None
-    if quantile is not None:
+    statistic = op.traits.order_statistic if window.keeps is Keeps.CELLS else None
+    if statistic is not None:
+        share = repr(statistic.q) if isinstance(statistic, Quantile) else "0.75"
         raise WindowError(
             f"an exact {op.name} needs every value of its window, and with a grain rows that leave together are kept "
-            f"as one partial aggregate; use sw.quantile({quantile.q!r}, approximate=0.01), or leave out the grain"
+            f"as one partial aggregate; use sw.quantile({share}, approximate=0.01), or leave out the grain"
         )
 
 

@@ -50,6 +50,20 @@ class Quantile(NamedTuple):
         return self.interpolation in ("linear", "midpoint")
 
 
+class Spread(NamedTuple):
+    """How far values lie apart: "iqr", from the quantile 0.25 to 0.75, or "mad", the median distance to the median."""
+
+    kind: str
+
+    @property
+    def computed(self) -> bool:
+        """Whether an answer may lie between two values: always."""
+        return True
+
+
+OrderStatistic = Quantile | Spread
+
+
 class Words(NamedTuple):
     """How `explain` words what runs on tables: the pass, that for windows of rows, and what runs over text."""
 
@@ -85,8 +99,8 @@ class Traits:
         too few rows may be answered, and the answers dropped. `instead` is what a table that cannot hold the answers
         advises.
     States
-        `counts_rows`: the state is the number of rows, which lanes know anyway. `quantile`: it is an exact order
-        statistic, whose windows keep every value. `grows`: a state is as large as its rows. `bounded`: a state has a
+        `counts_rows`: the state is the number of rows, which lanes know anyway. `order_statistic`: it is an exact one,
+        whose windows keep every value. `grows`: a state is as large as its rows. `bounded`: a state has a
         bounded size even where it is a Python object. `state_bytes` is the size of a state that is no tuple of numbers.
         `sign` stands between the parts of a state in pictures.
     Compiled code
@@ -105,7 +119,7 @@ class Traits:
     never_raises: bool = False
     instead: str = "use live().push"
     counts_rows: bool = False
-    quantile: Quantile | None = None
+    order_statistic: OrderStatistic | None = None
     grows: bool = False
     bounded: bool = False
     state_bytes: int | None = None

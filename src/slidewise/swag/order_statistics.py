@@ -1,4 +1,4 @@
-"""Order statistics: the window's values in order beside their queue, for medians and any other quantile."""
+"""Order statistics: the window's values in order beside their queue, for medians, other quantiles and spreads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from slidewise.operators.families.quantiles import ordered_value, quantile_of
+from slidewise.operators.families.quantiles import ordered_value, statistic_of
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import Quantile
+from slidewise.operators.traits import OrderStatistic, Quantile
 from slidewise.operators.types import Answer, State, Value
 from slidewise.operators.values.ordered import Ordered
 from slidewise.swag.interface import Swag, refuse
@@ -18,12 +18,12 @@ from slidewise.swag.structures.ordered_tree import OrderedTree
 
 
 class OrderStatistics(Swag):
-    """Keep the rows in a queue and their values in a tree that knows ranks; `query` finds the quantile in it.
+    """Keep the rows in a queue and their values in a tree that knows ranks; `query` finds the statistic in it.
 
     Change the window: as every SWAG. Ask it more: `quantile(q)` for any other quantile, `rank(x)`, `select(k)`.
 
     Steps: O(log n) in the worst case for insert, evict and query; combine is never called. Space: n values, twice.
-    Serves `median` and `quantile` only.
+    `mad` selects O(log n) values, each in so many steps. Serves `median`, `quantile`, `iqr` and `mad` only.
 
     >>> import slidewise as sw
     >>> w = OrderStatistics(sw.median)
@@ -34,7 +34,7 @@ class OrderStatistics(Swag):
     (4.0, 4.5, 2, 0)
     """
 
-    __slots__ = ("_computed", "_interpolation", "_log", "_nans", "_nulls", "_q", "_rows", "_tree")
+    __slots__ = ("_computed", "_log", "_nans", "_nulls", "_rows", "_statistic", "_tree")
 
     _rows: deque[Value]
     _tree: OrderedTree
@@ -47,9 +47,8 @@ class OrderStatistics(Swag):
     def __init__(self, operator: Operator) -> None:
         self._log = None
         super().__init__(operator)
-        quantile = operator.traits.quantile or Quantile(0.5, "linear")
-        self._q, self._interpolation = quantile
-        self._computed = quantile.computed
+        self._statistic: OrderStatistic = operator.traits.order_statistic or Quantile(0.5, "linear")
+        self._computed = self._statistic.computed
 
     @classmethod
     def several(cls, operators: list[Operator]) -> list[Swag]:
@@ -63,7 +62,9 @@ class OrderStatistics(Swag):
         (1.0, 9.0)
         """
         first = cls(operators[0])
-        first._computed = any(op.traits.quantile is not None and op.traits.quantile.computed for op in operators)
+        first._computed = any(
+            op.traits.order_statistic is not None and op.traits.order_statistic.computed for op in operators
+        )
         return [first, *(SharedQuantile(op, first) for op in operators[1:])]
 
     def insert(self, e: Value, *more: Value) -> None:
@@ -101,14 +102,17 @@ class OrderStatistics(Swag):
             self._nans -= 1
 
     def query(self) -> Answer:
-        return self.quantile(self._q)
+        return self._answer(self._statistic)
+
+    def _answer(self, statistic: OrderStatistic) -> Answer:
+        tree = self._tree
+        return statistic_of(statistic, tree.__getitem__, len(tree) + self._nans, self._nans)
 
     def quantile(self, q: float, interpolation: str | None = None) -> Answer:
         """Any quantile of the window, by the operator's interpolation or another. O(log n)."""
-        tree = self._tree
-        return quantile_of(
-            tree.__getitem__, len(tree) + self._nans, self._nans, q, interpolation or self._interpolation
-        )
+        if interpolation is None:
+            interpolation = self._statistic.interpolation if isinstance(self._statistic, Quantile) else "linear"
+        return self._answer(Quantile(q, interpolation))
 
     def rank(self, x: Value) -> int:
         """How many values of the window lie below x; NaN lies below nothing. O(log n)."""
@@ -122,10 +126,10 @@ class OrderStatistics(Swag):
 
     def _query_without(self, k: int, newer: Sequence[Value] = ()) -> Answer:
         """`newer` are values of rows. Steps: O(min(k, n - k) log n), and as many for each value of `newer`."""
-        return self._quantile_without(k, newer, self._q, self._interpolation)
+        return self._answer_without(k, newer, self._statistic)
 
-    def _quantile_without(self, k: int, newer: Sequence[Value], q: float, interpolation: str) -> Answer:
-        """A quantile without the k oldest rows, and with others."""
+    def _answer_without(self, k: int, newer: Sequence[Value], statistic: OrderStatistic) -> Answer:
+        """A statistic without the k oldest rows, and with others."""
         young = [
             value if value is None else ordered_value(self.operator.name, self._computed, value) for value in newer
         ]
@@ -135,7 +139,7 @@ class OrderStatistics(Swag):
             values = [value for value in young if value is not None]
             ordered = sorted(value for value in values if value == value)
             nans = len(values) - len(ordered)
-            return quantile_of(ordered.__getitem__, len(values), nans, q, interpolation)
+            return statistic_of(statistic, ordered.__getitem__, len(values), nans)
         old = [value for value in islice(self._rows, k) if value is not None]
         gone = sorted(value for value in old if value == value)
         tree = self._tree
@@ -153,7 +157,7 @@ class OrderStatistics(Swag):
                     low = middle + 1
             return tree[low]
 
-        return quantile_of(select, len(tree) - len(gone) + nans, nans, q, interpolation)
+        return statistic_of(statistic, select, len(tree) - len(gone) + nans, nans)
 
     def partial(self) -> State:
         return Ordered.of(row for row in self._rows if row is not None)
@@ -216,8 +220,8 @@ class OrderStatistics(Swag):
 
     @classmethod
     def _accept(cls, operator: Operator) -> None:
-        if operator.traits.quantile is None:
-            raise refuse(cls.__name__, operator, "it is no exact quantile", "DabaLite, or any other SWAG")
+        if operator.traits.order_statistic is None:
+            raise refuse(cls.__name__, operator, "it is no exact order statistic", "DabaLite, or any other SWAG")
 
 
 class SharedQuantile(OrderStatistics):
@@ -236,10 +240,10 @@ class SharedQuantile(OrderStatistics):
         """Nothing to do."""
 
     def query(self) -> Answer:
-        return self._first.quantile(self._q, self._interpolation)
+        return self._first._answer(self._statistic)
 
     def _query_without(self, k: int, newer: Sequence[Value] = ()) -> Answer:
-        return self._first._quantile_without(k, newer, self._q, self._interpolation)
+        return self._first._answer_without(k, newer, self._statistic)
 
     def rank(self, x: Value) -> int:
         return self._first.rank(x)

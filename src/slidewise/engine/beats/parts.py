@@ -62,10 +62,10 @@ class SlicePlan:
         for name, aggregate in definition.aggregates.items():
             op, window = aggregate.operator, aggregate.window
             assert window is not None
-            quantile = op.traits.quantile is not None
+            quantile = op.traits.order_statistic is not None
             by_rows = quantile or (in_batch and _served_by_rows(op))
             part = Part(op, aggregate.columns, aggregate.condition, by_rows)
-            alike = [other for other in self.parts if quantile and other.operator.traits.quantile is not None]
+            alike = [other for other in self.parts if quantile and other.operator.traits.order_statistic is not None]
             part = next((other for other in alike if replace(other, operator=op) == part), part)
             plain = Window(last=window.last, closed=window.closed)
             self.asked.append(

@@ -113,7 +113,7 @@ def _together(plan: SlicePlan) -> list[list[BeatColumn]]:
     """Aggregates that are answered at once: exact quantiles over the same rows that need as many; others are alone."""
     groups: dict[Any, list[BeatColumn]] = {}
     for column in plan.asked:
-        quantile = column.operator.traits.quantile is not None
+        quantile = column.operator.traits.order_statistic is not None
         groups.setdefault((column.part, column.window, column.least) if quantile else column.name, []).append(column)
     return list(groups.values())
 

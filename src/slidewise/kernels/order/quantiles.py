@@ -12,8 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from numba import int64
 from numba import uintp as u
-from numba.core import types
-from numba.extending import overload
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest, some_row_bounds
@@ -30,11 +28,14 @@ from slidewise.kernels.order.bit_sets import (
     select,
     trailing_zeros,
 )
+from slidewise.kernels.order.deviations import slide_deviations
+from slidewise.kernels.order.gaps import gap_of
 from slidewise.kernels.order.ranks import AT, BATCH, FIRST, HIGH, LOW, NANS, STOP, WIDTH, WINDOWS, Segments
 
-LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT = range(5)
-_COMPUTED = (LINEAR, MIDPOINT)
+LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT, DEVIATION = range(6)
+_COMPUTED = (LINEAR, MIDPOINT, DEVIATION)
 METHODS = {"linear": LINEAR, "lower": LOWER, "higher": HIGHER, "nearest": NEAREST, "midpoint": MIDPOINT}
+MEDIAN_DEVIATION = (0.5, "deviation")  # asks for the median distance to the median instead
 
 Spec = tuple[float, str]  # a quantile and its interpolation
 PIECE = 262_144  # windows that a thread takes at once, about
@@ -66,7 +67,7 @@ def quantiles_of_rows(x: Array, offsets: Array, n: int, specs: list[Spec]) -> li
 def _in_pieces(x: Array, m: int, most: int, bounds: Bounds, specs: list[Spec]) -> list[Array]:
     """Answer m windows piece by piece, in threads; none holds more than `most` rows."""
     x = np.ascontiguousarray(x)
-    methods = [METHODS[interpolation] for _, interpolation in specs]
+    methods = [DEVIATION if spec == MEDIAN_DEVIATION else METHODS[spec[1]] for spec in specs]
     answers = [np.zeros(m, np.float64 if method in _COMPUTED else x.dtype) for method in methods]
 
     def work(a: int, b: int) -> None:
@@ -87,20 +88,10 @@ def _quantiles(x: Array, starts: Array, ends: Array, qs: list[float], methods: l
             break
         packed, ranks, bits, levels = segments.packed, segments.ranks, segments.bits, segments.levels
         for q, method, out in zip(qs, methods, answers, strict=True):
+            if method == DEVIATION:
+                slide_deviations(x, table, packed, ranks, starts, ends, SELECT_TABLE, out)
+                continue
             _slide(x, table, packed, ranks, starts, ends, bits, levels, q, method, SELECT_TABLE, out)
-
-
-def gap_of(a: float, b: float) -> float:
-    """The difference of b and a, as a float; compiled code calls `gap_as_float`."""
-    return float(b - a)
-
-
-@overload(gap_of, jit_options={"error_model": "numpy"})
-def gap_as_float(a, b):  # type: ignore[no-untyped-def]
-    """The difference of b and a, as a float; that of two integers may not fit into a signed one."""
-    if isinstance(a, types.Float):
-        return lambda a, b: b - a
-    return lambda a, b: np.float64(np.uint64(b) - np.uint64(a))
 
 
 @jit

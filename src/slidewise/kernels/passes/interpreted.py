@@ -26,7 +26,7 @@ def interpreted(op: Operator, inputs: list[Array], starts: Array, ends: Array) -
 
 def _answers(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Array:
     rows = list(zip(*(x.tolist() for x in inputs), strict=True))
-    window = DabaLite(op) if op.traits.quantile is None else OrderStatistics(op)
+    window = DabaLite(op) if op.traits.order_statistic is None else OrderStatistics(op)
     start = end = 0
     answers = np.empty(len(starts), object)
     for i, (s, e) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):

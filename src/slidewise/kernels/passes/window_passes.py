@@ -13,12 +13,13 @@ from slidewise.arrays import Array, Ragged
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
 from slidewise.kernels.order.grouping import dictionary_codes
-from slidewise.kernels.order.quantiles import quantiles, quantiles_of_rows
+from slidewise.kernels.order.quantiles import MEDIAN_DEVIATION, Spec, quantiles, quantiles_of_rows
 from slidewise.kernels.passes.distinct import distinct_counts
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
 from slidewise.kernels.passes.value_counts import entropies, histograms, modes, most_frequent, no_answers
 from slidewise.operators.operator import Operator
+from slidewise.operators.traits import Quantile
 from slidewise.operators.values.log_buckets import parts_of
 
 
@@ -47,27 +48,43 @@ def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
 def _quantile(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
     if x.dtype == object:
         return interpreted(op, [x], starts, ends)
-    x, asked = _asked(op, x)
-    return Answers(quantiles(x, starts, ends, [asked]), None)
+    x, specs = _asked(op, x)
+    return _answer(quantiles(x, starts, ends, specs))
 
 
-def _asked(op: Operator, x: Array) -> tuple[Array, tuple[float, str]]:
-    """The numbers to take a quantile of, and which one."""
-    if op.traits.quantile is not None:
-        return x, op.traits.quantile
-    return middles(x, parts_of(op.parameters["approximate"])), (op.parameters["q"], "lower")
+def _asked(op: Operator, x: Array) -> tuple[Array, list[Spec]]:
+    """The numbers to take quantiles of, and which ones."""
+    statistic = op.traits.order_statistic
+    if statistic is None:
+        return middles(x, parts_of(op.parameters["approximate"])), [(op.parameters["q"], "lower")]
+    if isinstance(statistic, Quantile):
+        return x, [statistic]
+    return x, _SPREADS[statistic.kind]
+
+
+_SPREADS: dict[str, list[Spec]] = {"iqr": [(0.25, "linear"), (0.75, "linear")], "mad": [MEDIAN_DEVIATION]}
+
+
+def _answer(values: list[Array]) -> Answers:
+    """The answers of an operator, given those of what it asked for."""
+    if len(values) == 1:
+        return Answers(values, None)
+    low, high = values
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Answers([np.where(low == high, 0.0, high - low)], None)
 
 
 def quantile_of_rows(op: Operator, x: Array, offsets: Array, n: int) -> Answers:
     """A quantile over the last n rows of each key; key k has the rows offsets[k:k + 2]."""
-    x, asked = _asked(op, x)
-    return Answers(quantiles_of_rows(x, offsets, n, [asked]), None)
+    x, specs = _asked(op, x)
+    return _answer(quantiles_of_rows(x, offsets, n, specs))
 
 
 def quantiles_of(ops: list[Operator], x: Array, starts: Array, ends: Array) -> list[Answers]:
-    """Exact quantiles of the same numbers, which are sorted once for all of them."""
-    asked = [op.traits.quantile or (0.5, "linear") for op in ops]
-    return [Answers([values], None) for values in quantiles(x, starts, ends, asked)]
+    """Exact order statistics of the same numbers, which are sorted once for all of them."""
+    asked = [_asked(op, x)[1] for op in ops]
+    values = iter(quantiles(x, starts, ends, [spec for specs in asked for spec in specs]))
+    return [_answer([next(values) for _ in specs]) for specs in asked]
 
 
 def _lag(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:

@@ -273,7 +273,7 @@ class OpenRowPane(RowPane):
         """The partials of rows that wait and of those behind them; exact quantiles go by the rows, and have none."""
         members = self.spec.members
         return [
-            b if member.operator.traits.quantile is not None else member.operator.combine(a, b)
+            b if member.operator.traits.order_statistic is not None else member.operator.combine(a, b)
             for member, a, b in zip(members, older, newer, strict=True)
         ]
 
@@ -292,7 +292,7 @@ class OpenRowPane(RowPane):
                 answers.append(None)
             elif not waiting:
                 answers.append(swag._query_without(k))
-            elif member.operator.traits.quantile is not None:
+            elif member.operator.traits.order_statistic is not None:
                 answers.append(swag._query_without(k, [row[1] for row in waiting]))
             else:
                 answers.append(swag._query_without(k, [states[i]]))

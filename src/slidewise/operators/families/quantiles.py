@@ -1,4 +1,4 @@
-"""Median and quantiles, exact: no monoid of fixed size gives them, so the state is all values in their order.
+"""Median, quantiles and spreads between them, exact: no small monoid gives them, so the state is all values in order.
 
 Windows are kept by `OrderStatistics` and by kernels of their own; the state here is what everything else needs: an
 aggregate of everything so far, a snapshot, the laws.
@@ -14,7 +14,7 @@ from operator import add
 
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Plot, Quantile, Takes, Traits, Words
+from slidewise.operators.traits import AnswerKind, OrderStatistic, Plot, Quantile, Spread, Takes, Traits, Words
 from slidewise.operators.types import Answer, Value
 from slidewise.operators.values import log_buckets
 from slidewise.operators.values.hashing import plain
@@ -36,10 +36,10 @@ _PASSES = Traits(
 )
 
 
-def _traits(quantile_trait: Quantile) -> Traits:
-    """The traits of an exact quantile: a computed one is a float, and others are one of the values."""
-    exact = replace(_PASSES, quantile=quantile_trait, grows=True)
-    if quantile_trait.computed:
+def _traits(statistic: OrderStatistic) -> Traits:
+    """The traits of an exact order statistic: a computed one is a float, and others are one of the values."""
+    exact = replace(_PASSES, order_statistic=statistic, grows=True)
+    if statistic.computed:
         return replace(exact, takes=Takes.NUMBERS, answer=AnswerKind.FLOAT)
     words = _PASSES.words._replace(text="OrderStatistics interpreted")
     return replace(exact, takes=Takes.ORDERED, answer=AnswerKind.INPUT, words=words)
@@ -81,7 +81,7 @@ def make_quantile(q: float = 0.5, interpolation: str = "linear", approximate: fl
         identity=Ordered(None, 0),
         lift=partial(_lift, "quantile", quantile_trait.computed),
         combine=add,
-        lower=partial(_lower, q, interpolation),
+        lower=partial(_lower, quantile_trait),
         commutative=True,
         output="float64, or the input's type where interpolation chooses a value",
         state="all values in order: it grows with the window",
@@ -150,11 +150,69 @@ def _is_ordered(computed: bool, state: object) -> bool:
     return isinstance(state, Ordered) and (not computed or all(type(value) in (int, float) for value in state))
 
 
-def _lower(q: float, interpolation: str, state: Ordered) -> Answer:
-    return quantile_of(state.__getitem__, len(state), state.nans, q, interpolation)
+def _lower(statistic: OrderStatistic, state: Ordered) -> Answer:
+    return statistic_of(statistic, state.__getitem__, len(state), state.nans)
 
 
-def quantile_of(select: Callable[[int], Value], n: int, nans: int, q: float, interpolation: str) -> Answer:
+Select = Callable[[int], Value]  # the value of a rank, from 0 on
+
+
+def statistic_of(statistic: OrderStatistic, select: Select, n: int, nans: int) -> Answer:
+    """An order statistic of n values, of which `nans` are NaN and `select` gives the others; None where n is 0.
+
+    Steps: O(log n) values are selected at most.
+    """
+    if isinstance(statistic, Quantile):
+        return quantile_of(select, n, nans, statistic.q, statistic.interpolation)
+    return _SPREADS[statistic.kind](select, n, nans)
+
+
+def _interquartile_range(select: Select, n: int, nans: int) -> Answer:
+    upper, lower = (quantile_of(select, n, nans, q, "linear") for q in (0.75, 0.25))
+    return None if upper is None else _distance(lower, upper)
+
+
+def _median_deviation(select: Select, n: int, nans: int) -> Answer:
+    """The median distance to the median.
+
+    The k + 1 values that lie nearest to the median have neighbouring ranks, so the distance of rank k is that of the
+    farther end of such a stretch, the least of all: a binary search finds the stretch whose ends are equally far.
+    """
+    middle = quantile_of(select, n, nans, 0.5, "linear")
+    if middle is None or middle != middle:
+        return middle
+
+    def distance(k: int) -> float:
+        low, high = 0, n - 1 - k
+        while low < high:
+            first = (low + high) // 2
+            if _above(select(first + k), middle) < _below(select(first), middle):
+                low = first + 1
+            else:
+                high = first
+        farther = max(_above(select(low + k), middle), _below(select(low), middle))
+        return min(farther, _below(select(low - 1), middle)) if low else farther
+
+    return quantile_of(distance, n, 0, 0.5, "linear")
+
+
+def _above(value: Value, middle: float) -> float:
+    return _distance(middle, float(value))
+
+
+def _below(value: Value, middle: float) -> float:
+    return _distance(float(value), middle)
+
+
+def _distance(low: float, high: float) -> float:
+    """high - low, which is 0 for equal infinities."""
+    return 0.0 if low == high else high - low
+
+
+_SPREADS = {"iqr": _interquartile_range, "mad": _median_deviation}
+
+
+def quantile_of(select: Select, n: int, nans: int, q: float, interpolation: str) -> Answer:
     """The quantile of n values, of which `select` gives the one of a rank; None where there are none.
 
     This is NumPy's arithmetic, except beside an infinity: where that has no weight, or nothing stands against it, the
@@ -187,18 +245,27 @@ def quantile_of(select: Callable[[int], Value], n: int, nans: int, q: float, int
 
 
 quantile = replace(make_quantile(), unset="sw.quantile(0.99)('x') for a share, or sw.median('x')")
-median = Operator(
-    name="median",
-    identity=Ordered(None, 0),
-    lift=partial(_lift, "median", True),
-    combine=add,
-    lower=partial(_lower, 0.5, "linear"),
-    commutative=True,
-    output="float64",
-    state="all values in order: it grows with the window",
-    encode=tuple,
-    decode=Ordered.of,
-    is_state=partial(_is_ordered, True),
-    traits=_traits(Quantile(0.5, "linear")),
-    builtin=True,
-)
+
+
+def _exact(name: str, statistic: OrderStatistic) -> Operator:
+    """An order statistic of numbers, without parameters."""
+    return Operator(
+        name=name,
+        identity=Ordered(None, 0),
+        lift=partial(_lift, name, True),
+        combine=add,
+        lower=partial(_lower, statistic),
+        commutative=True,
+        output="float64",
+        state="all values in order: it grows with the window",
+        encode=tuple,
+        decode=Ordered.of,
+        is_state=partial(_is_ordered, True),
+        traits=_traits(statistic),
+        builtin=True,
+    )
+
+
+median = _exact("median", Quantile(0.5, "linear"))
+iqr = _exact("iqr", Spread("iqr"))
+mad = _exact("mad", Spread("mad"))
