@@ -23,20 +23,27 @@ from slidewise.operators.moments import correlation, covariance, stddev, varianc
 from slidewise.operators.operator import Operator, operator
 from slidewise.operators.quantiles import median, quantile
 from slidewise.operators.sketches import bloom, countmin, hyperloglog
+from slidewise.operators.statistics import regression, shape, weighted
+from slidewise.operators.statistics.regression import intercept, r2, residual, slope
+from slidewise.operators.statistics.shape import kurtosis, skew
+from slidewise.operators.statistics.weighted import weighted_mean
 from slidewise.operators.sums import count, geomean, mean, product
 from slidewise.operators.sums import sum_ as sum
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
-FAMILIES = (sums, moments, extremes, logic, contents, sketches, classifiers, quantiles)
+FAMILIES = (sums, moments, weighted, shape, regression, extremes, logic, contents, sketches, classifiers, quantiles)
 
 # The order of the operators in tables; others follow in the order of their modules.
 _ORDER = (
     sum,
     count,
     mean,
+    weighted_mean,
     geomean,
     variance,
     stddev,
+    skew,
+    kurtosis,
     product,
     max,
     min,
@@ -53,6 +60,10 @@ _ORDER = (
     bool_or,
     covariance,
     correlation,
+    slope,
+    intercept,
+    r2,
+    residual,
     count_distinct,
     bloom,
     countmin,
@@ -90,6 +101,8 @@ __all__ = [
     "first",
     "geomean",
     "hyperloglog",
+    "intercept",
+    "kurtosis",
     "last",
     "m4",
     "max",
@@ -102,9 +115,14 @@ __all__ = [
     "operator",
     "product",
     "quantile",
+    "r2",
     "relative_variation",
+    "residual",
+    "skew",
+    "slope",
     "stddev",
     "sum",
     "value_range",
     "variance",
+    "weighted_mean",
 ]

@@ -1,0 +1,1 @@
+"""Statistics of a sample beyond its spread: weighted means, shape, and least squares."""
