@@ -77,7 +77,7 @@ def exact_fit(operator: sw.Operator, rows: list[Any]) -> Fraction | None:
 def check(answer: float | None, expected: Fraction | None, rows: Any, tolerance: float = 2.3e-16) -> None:
     """Equal, to a relative error, and exactly 0 where the answer is."""
     if expected is None or answer is None:
-        assert answer is None and expected is None, (answer, expected, rows)
+        assert answer is expected, (answer, expected, rows)
     else:
         assert abs(Fraction(answer) - expected) <= Fraction(tolerance) * abs(expected), (answer, float(expected), rows)
 
