@@ -173,6 +173,19 @@ CASES = [
         BIG,
     ),
     Case(
+        "weights, shape and least squares",
+        sliding(
+            weighted=sw.weighted_mean("temp", "load").over("9s"),
+            lopsided=sw.skew("load").over("9s"),
+            tailed=sw.kurtosis("temp").over(rows=7),
+            slope=sw.slope("load", "seq").over(rows=6),
+            intercept=sw.intercept("load", "seq").over("9s"),
+            explained=sw.r2("temp", "seq").over("all"),
+            left_over=sw.residual("load", "seq").over("9s"),
+        ),
+        BIG,
+    ),
+    Case(
         "sets and sketches",
         sliding(
             kinds=sw.count_distinct("tag").over("9s"),

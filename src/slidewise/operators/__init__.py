@@ -1,7 +1,19 @@
 """WHAT is computed: the operators, their laws, and how to make one of your own."""
 
 from slidewise.operators.aggregate import Aggregate
-from slidewise.operators.families import classifiers, contents, extremes, logic, moments, quantiles, sketches, sums
+from slidewise.operators.families import (
+    classifiers,
+    contents,
+    extremes,
+    logic,
+    moments,
+    quantiles,
+    regression,
+    shape,
+    sketches,
+    sums,
+    weighted,
+)
 from slidewise.operators.families.classifiers import naive_bayes
 from slidewise.operators.families.contents import (
     collect,
@@ -30,23 +42,29 @@ from slidewise.operators.families.extremes import min_ as min
 from slidewise.operators.families.logic import bool_and, bool_or, current_run, longest_run
 from slidewise.operators.families.moments import correlation, covariance, stddev, variance
 from slidewise.operators.families.quantiles import iqr, mad, median, quantile
+from slidewise.operators.families.regression import intercept, r2, residual, slope
+from slidewise.operators.families.shape import kurtosis, skew
 from slidewise.operators.families.sketches import bloom, countmin, hyperloglog
 from slidewise.operators.families.sums import count, geomean, mean, product
 from slidewise.operators.families.sums import sum_ as sum
+from slidewise.operators.families.weighted import weighted_mean
 from slidewise.operators.laws import check_laws
 from slidewise.operators.operator import Operator, operator
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
-FAMILIES = (sums, moments, extremes, logic, contents, sketches, classifiers, quantiles)
+FAMILIES = (sums, moments, weighted, shape, regression, extremes, logic, contents, sketches, classifiers, quantiles)
 
 # The order of the operators in tables; others follow in the order of their modules.
 _ORDER = (
     sum,
     count,
     mean,
+    weighted_mean,
     geomean,
     variance,
     stddev,
+    skew,
+    kurtosis,
     product,
     max,
     min,
@@ -68,6 +86,10 @@ _ORDER = (
     current_run,
     covariance,
     correlation,
+    slope,
+    intercept,
+    r2,
+    residual,
     count_distinct,
     mode,
     top_k,
@@ -115,7 +137,9 @@ __all__ = [
     "geomean",
     "histogram",
     "hyperloglog",
+    "intercept",
     "iqr",
+    "kurtosis",
     "lag",
     "last",
     "last_k",
@@ -133,10 +157,15 @@ __all__ = [
     "operator",
     "product",
     "quantile",
+    "r2",
     "relative_variation",
+    "residual",
+    "skew",
+    "slope",
     "stddev",
     "sum",
     "top_k",
     "value_range",
     "variance",
+    "weighted_mean",
 ]

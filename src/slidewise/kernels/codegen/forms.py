@@ -274,6 +274,7 @@ def _join_current_runs(a: State, b: State) -> State:
 def forms(form: str, kinds: tuple[str, ...]) -> Forms:
     """The compiled functions of a form for inputs of these kinds."""
     from slidewise.kernels.codegen import moment_forms as moments
+    from slidewise.kernels.codegen import statistic_forms as statistics
 
     is_float = kinds[-1:] == ("f",)
     least, most = (smaller_float, larger_float) if is_float else (smaller, larger)
@@ -304,5 +305,12 @@ def forms(form: str, kinds: tuple[str, ...]) -> Forms:
         "stddev": lambda: moments.stddev(kinds),
         "covariance": lambda: moments.covariance(kinds),
         "correlation": lambda: moments.correlation(kinds),
+        "weighted_mean": lambda: statistics.weighted_mean(kinds),
+        "skew": lambda: statistics.skew(kinds),
+        "kurtosis": lambda: statistics.kurtosis(kinds),
+        "slope": lambda: statistics.slope(kinds),
+        "intercept": lambda: statistics.intercept(kinds),
+        "r2": lambda: statistics.r2(kinds),
+        "residual": lambda: statistics.residual(kinds),
     }
     return makers[form]()

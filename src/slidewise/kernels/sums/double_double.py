@@ -11,7 +11,7 @@ from slidewise.operators.values import double_double
 
 
 def _compile() -> dict[str, Any]:
-    names = ["two_sum", "_split", "two_product", "_normal", "add", "negate", "multiply", "divide", "quotient"]
+    names = ["two_sum", "_split", "two_product", "_normal", "add", "negate", "multiply", "divide", "quotient", "ratio"]
     namespace: dict[str, Any] = {"__name__": __name__, "isfinite": math.isfinite}
     namespace |= {name: getattr(double_double, name) for name in ("_LARGE", "_SMALL", "_UP", "_DOWN", "_LEAST")}
     for name in names:
@@ -28,6 +28,7 @@ negate = _compiled["negate"]
 multiply = _compiled["multiply"]
 divide = _compiled["divide"]
 quotient = _compiled["quotient"]
+ratio = _compiled["ratio"]
 
 
 @jit

@@ -18,7 +18,7 @@ from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.double_double import ZERO, DoubleDouble, add, multiply
-from slidewise.operators.values.inputs import number
+from slidewise.operators.values.inputs import exact
 
 
 class Moments(NamedTuple):
@@ -43,12 +43,8 @@ class JointMoments(NamedTuple):
     sxy: DoubleDouble
 
 
-def _exact(x: Value, operator: str) -> DoubleDouble:
-    x = number(x, operator)
-    return (x, 0.0) if isinstance(x, float) else dd.from_int(x)
-
-
-def _times(n: int, a: DoubleDouble) -> DoubleDouble:
+def times(n: int, a: DoubleDouble) -> DoubleDouble:
+    """A multiple of a double-double."""
     return multiply((float(n), 0.0), a)
 
 
@@ -56,7 +52,7 @@ def _shifted(
     n: int, d: DoubleDouble, e: DoubleDouble, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble
 ) -> DoubleDouble:
     """The sum of (dx + d) * (dy + e) over n rows, from the sums of dx, dy and dx * dy."""
-    return add(add(sxy, add(multiply(d, sy), multiply(e, sx))), _times(n, multiply(d, e)))
+    return add(add(sxy, add(multiply(d, sy), multiply(e, sx))), times(n, multiply(d, e)))
 
 
 def _join(a: Moments, b: Moments) -> Moments:
@@ -68,12 +64,13 @@ def _join(a: Moments, b: Moments) -> Moments:
     return Moments(
         a.n + b.n,
         a.first,
-        add(a.s, add(b.s, _times(b.n, d))),
+        add(a.s, add(b.s, times(b.n, d))),
         add(a.ss, _shifted(b.n, d, d, b.s, b.s, b.ss)),
     )
 
 
-def _join_joint(a: JointMoments, b: JointMoments) -> JointMoments:
+def join_joint(a: JointMoments, b: JointMoments) -> JointMoments:
+    """The moments of the rows of both, about the older one's first row."""
     if not a.n:
         return b
     if not b.n:
@@ -84,15 +81,15 @@ def _join_joint(a: JointMoments, b: JointMoments) -> JointMoments:
         a.n + b.n,
         a.x,
         a.y,
-        add(a.sx, add(b.sx, _times(b.n, d))),
-        add(a.sy, add(b.sy, _times(b.n, e))),
+        add(a.sx, add(b.sx, times(b.n, d))),
+        add(a.sy, add(b.sy, times(b.n, e))),
         add(a.sxx, _shifted(b.n, d, d, b.sx, b.sx, b.sxx)),
         add(a.syy, _shifted(b.n, e, e, b.sy, b.sy, b.syy)),
         add(a.sxy, _shifted(b.n, d, e, b.sx, b.sy, b.sxy)),
     )
 
 
-def _central(n: int, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble) -> DoubleDouble:
+def central(n: int, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble) -> DoubleDouble:
     """The sum of products of the deviations from the means; beyond all floats where the sum of products is."""
     if math.isinf(sxy[0]):
         return sxy
@@ -100,13 +97,13 @@ def _central(n: int, sx: DoubleDouble, sy: DoubleDouble, sxy: DoubleDouble) -> D
 
 
 def _variance(n: int, s: DoubleDouble, ss: DoubleDouble) -> float:
-    value = dd.divide(_central(n, s, s, ss), n - 1)[0]
+    value = dd.divide(central(n, s, s, ss), n - 1)[0]
     return 0.0 if value < 0 else value
 
 
 def _lift_moments(operator: str) -> Callable[[Value], Moments]:
     def lift(x: Value) -> Moments:
-        first = _exact(x, operator)
+        first = exact(x, operator)
         zero = ZERO if math.isfinite(first[0]) else (math.nan, 0.0)
         return Moments(1, first, zero, zero)
 
@@ -161,9 +158,11 @@ variance = _moment("variance", _lower_variance)
 stddev = _moment("stddev", _lower_stddev)
 
 
-def _lift_joint(operator: str) -> Callable[[Value, Value], JointMoments]:
+def lift_joint(operator: str) -> Callable[[Value, Value], JointMoments]:
+    """What makes moments of one row; NaN where it holds something that is not finite."""
+
     def lift(x: Value, y: Value) -> JointMoments:
-        x, y = _exact(x, operator), _exact(y, operator)
+        x, y = exact(x, operator), exact(y, operator)
         zero = ZERO if math.isfinite(x[0]) and math.isfinite(y[0]) else (math.nan, 0.0)
         return JointMoments(1, x, y, zero, zero, zero, zero, zero)
 
@@ -171,7 +170,7 @@ def _lift_joint(operator: str) -> Callable[[Value, Value], JointMoments]:
 
 
 def _lower_covariance(m: JointMoments) -> float | None:
-    return dd.divide(_central(m.n, m.sx, m.sy, m.sxy), m.n - 1)[0] if m.n > 1 else None
+    return dd.divide(central(m.n, m.sx, m.sy, m.sxy), m.n - 1)[0] if m.n > 1 else None
 
 
 def _lower_correlation(m: JointMoments) -> float | None:
@@ -180,7 +179,7 @@ def _lower_correlation(m: JointMoments) -> float | None:
     variance_x, variance_y = _variance(m.n, m.sx, m.sxx), _variance(m.n, m.sy, m.syy)
     if variance_x == 0 or variance_y == 0:
         return None
-    covariance = dd.divide(_central(m.n, m.sx, m.sy, m.sxy), m.n - 1)[0]
+    covariance = dd.divide(central(m.n, m.sx, m.sy, m.sxy), m.n - 1)[0]
     value = covariance / math.sqrt(variance_x) / math.sqrt(variance_y)
     return value if math.isnan(value) else max(-1.0, min(1.0, value))
 
@@ -193,8 +192,8 @@ def _joint_moment(name: str, lower: Callable[[JointMoments], float | None], outp
     return Operator(
         name=name,
         identity=_NONE,
-        lift=_lift_joint(name),
-        combine=_join_joint,
+        lift=lift_joint(name),
+        combine=join_joint,
         lower=lower,
         inputs=("x", "y"),
         output=output,

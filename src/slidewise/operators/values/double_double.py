@@ -14,6 +14,7 @@ ZERO: DoubleDouble = (0.0, 0.0)
 _LARGE, _SMALL = 2.0**900, 2.0**-900
 _UP, _DOWN = 2.0**150, 2.0**-150
 _LEAST = 2.0**-1074
+NOISE = 2.0**-84  # of a sum's parts: what is left of parts that cancel, where it is less than this, is rounding alone
 
 
 def two_sum(a: float, b: float) -> DoubleDouble:
@@ -111,6 +112,22 @@ def quotient(a: DoubleDouble, n: float) -> float:
     if abs(left) > 0.5 * _LEAST * _UP:  # where floats have less than 53 bits, and hi alone was rounded to them
         q += _LEAST if left > 0.0 else -_LEAST
     return q
+
+
+def ratio(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
+    """The quotient by a double-double other than zero.
+
+    >>> ratio((1.0, 0.0), (3.0, 0.0))
+    (0.3333333333333333, 1.850371707708594e-17)
+    """
+    q = a[0] / b[0]
+    if not isfinite(q):
+        return q, 0.0
+    p = multiply((q, 0.0), b)
+    if not isfinite(p[0]):
+        return q, 0.0
+    rest = add(a, negate(p))
+    return _normal(q, rest[0] / b[0])
 
 
 def from_int(x: int) -> DoubleDouble:

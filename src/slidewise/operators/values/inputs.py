@@ -8,6 +8,7 @@ from typing import NoReturn, SupportsIndex
 
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.types import Value
+from slidewise.operators.values.double_double import DoubleDouble, from_int
 from slidewise.operators.values.hashing import plain
 
 
@@ -29,6 +30,12 @@ def number(x: Value, operator: str) -> int | float:
     if isinstance(value, (int, float)):
         return value
     _refuse(x, operator, "numbers")
+
+
+def exact(x: Value, operator: str) -> DoubleDouble:
+    """A number as a double-double, without a rounding up to 106 bits."""
+    x = number(x, operator)
+    return (x, 0.0) if isinstance(x, float) else from_int(x)
 
 
 def truth(x: Value, operator: str) -> bool:
