@@ -131,7 +131,7 @@ class SlidingBatch:
         return self._stored(np.flatnonzero(self._needed(keep)))
 
     def _needed(self, keep: Array) -> Array:
-        """Those of the rows to keep that later windows need: the ones that count; with a limit, all from each key's first
+        """Those of the rows to keep that later windows need: the ones that count; with a limit, all from a key's first
         of these on, since those that are skipped take places."""
         counted = self._counted
         if counted is None:

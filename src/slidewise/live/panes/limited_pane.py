@@ -42,11 +42,11 @@ class LimitedRowPane(OpenRowPane):
                 self._insert(row)
         self._evict(self.spec.cut(place))
         answers = self._answers()
-        row = self._row(place, arguments)
-        if row is not None:
+        new = self._row(place, arguments)
+        if new is not None:
             for member in self.spec.members if arguments is not None else ():
-                member.operator.lift(*row[2:])  # what it refuses is refused now
-            self.waiting.append(row)
+                member.operator.lift(*new[2:])  # what it refuses is refused now
+            self.waiting.append(new)
         return answers
 
     def _add(self, place: Place, arguments: Arguments | None) -> None:
