@@ -66,7 +66,7 @@ class Window:
         check_closed(closed)
         if last is None and rows is None:
             raise WindowError(
-                "give a window a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n"
+                "give a window either a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n"
             )
         if rows is not None and isinstance(last, str) and last == "all":
             raise WindowError(f"'all' and rows={rows!r} are two windows: write rows={rows!r} alone, or 'all' alone")
