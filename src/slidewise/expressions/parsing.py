@@ -307,7 +307,7 @@ class _ExpressionParser(TokenReader):
         try:
             return made.over(**window)
         except SlidewiseError as error:
-            option = next((option for option in OPTIONS if option in window and option in str(error)), "")
+            option = next((option for option in OPTIONS if option in places and option in str(error)), "")
             self.fail(str(error), places[option])
 
     def _is_rows(self) -> bool:
