@@ -124,14 +124,14 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
     if aggregate.condition is not None:
         flag = compute.fill_null(_column(table, aggregate.condition).cast(pa.bool_()), False)
         inputs = [compute.if_else(flag, column, pa.scalar(None, column.type)) for column in inputs]
-    timed = definition.on is not None and window.rows is None
+    timed = definition.on is not None and window.kind.name != "rows"
     last = "all" if window.last is None and window.rows is None else window.last
     return sw.rolling(
         tuple(inputs),
         aggregate.operator,
         rows=window.rows,
         times=table.column(definition.on) if timed else None,
-        last=last if window.rows is None else None,
+        last=last,
         closed=window.closed,
         by=by,
         at_least=window.at_least,
@@ -199,7 +199,7 @@ def _with_company(definition: sw.Sliding) -> sw.Sliding:
     for name, aggregate in plain_ones.items():
         window = aggregate.window
         assert window is not None
-        sized = window.grain is None and (window.rows is not None or window.last is not None)
+        sized = window.kind.name in ("rows", "time")
         if sized and window.closed in ("right", "both") and sw.choose(aggregate).name != "OrderStatistics":
             seen = replace(aggregate, operator=sw.count, window=None).key()
             groups[seen, window.rows is not None][name] = aggregate
@@ -607,7 +607,7 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
     window = aggregate.window
     assert window is not None
     left = window.closed in ("left", "neither")
-    if window.rows is not None:
+    if window.rows is not None and window.last is None:
         stop = at if left else at + 1
         return mine[max(stop - window.rows, 0) : stop]
     if definition.on is None:
@@ -627,7 +627,17 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
         )
         if young and (ticks[j] < now if left else ticks[j] <= now):
             held.append(j)
-    return held
+    return held if window.rows is None else newest(held, [j for j in mine if past(ticks[j], now, left)], window.rows)
+
+
+def past(tick: Any, now: Any, left: bool) -> bool:
+    """Whether a row lies before a window's right end."""
+    return bool(tick < now if left else tick <= now)
+
+
+def newest(held: list[int], upto: list[int], count: int) -> list[int]:
+    """Those rows of a window that are among the newest of all rows up to its end."""
+    return [j for j in held if j in upto[-count:]]
 
 
 def rounded(edge: Any, grain: Any) -> Any:

@@ -62,7 +62,7 @@ def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> 
     left = window.closed in ("left", "neither")
     past = [i for i in mine if (ticks[i] < now if left else ticks[i] <= now)]
     if window.rows is not None:
-        return set(past[-window.rows :])
+        past = past[-window.rows :]
     if window.last is None:
         return set(past)
     start = now - (window.last.ns if isinstance(window.last, Duration) else window.last)

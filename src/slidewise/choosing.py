@@ -230,14 +230,14 @@ def shared_windows(definition: Definition) -> list[list[str]]:
     """The names of aggregates that share one structure with others, live and where spikes do no harm.
 
     They see the same columns and condition, all by rows or all by time, and enough of their windows have an operator in
-    common. Windows that are open on the right are left out, since their rows wait, those with a grain, which have no
-    rows, and exact quantiles, which are no monoid.
+    common. Windows that are open on the right are left out, since their rows wait, those that are more than a number
+    of rows or a stretch of time, and exact quantiles, which are no monoid.
     """
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, aggregate in definition.aggregates.items():
         window = aggregate.window
         assert window is not None
-        if aggregate.operator.traits.order_statistic is None and window.keeps is Keeps.ROWS and not window.open_right:
+        if aggregate.operator.traits.order_statistic is None and window.kind.shared and not window.open_right:
             key = aggregate.columns, aggregate.condition, window.kind.numbered
             alike.setdefault(key, []).append(name)
     groups = [_sharing(definition, names) for names in alike.values()]

@@ -318,6 +318,11 @@ def _check_on_beat(name: str, window: Window, beat: Length) -> None:
             f"{name!r} is over {window.kind.phrase(window)}, and such a window never runs empty, so its beats would "
             f"never end; give it a length, such as .over('10 minutes'), or leave out every={_length(beat)!r}"
         )
+    if window.most_rows is not None:
+        raise SlidewiseError(
+            f"{name!r} is over {window.words}, and with every={_length(beat)!r} rows of one beat share a partial, so "
+            "they cannot be counted one by one; leave out rows=, or every="
+        )
     if window.keeps is Keeps.CELLS:
         raise SlidewiseError(
             f"{name!r} has a grain, but with every={_length(beat)!r} rows of one beat share a partial already, and "
@@ -333,7 +338,7 @@ def _check_on_beat(name: str, window: Window, beat: Length) -> None:
 def order_matters(aggregate: Aggregate) -> bool:
     """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
     window = aggregate.window
-    return window is not None and (window.kind.numbered or not aggregate.operator.commutative)
+    return window is not None and (window.most_rows is not None or not aggregate.operator.commutative)
 
 
 def column_not_found(

@@ -316,7 +316,7 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     spoken of that hold a million rows at 1,000 events per second, and from which rate on they do.
     """
     window = aggregate.window
-    if window is None or not window.kind.timed or window.keeps is not Keeps.ROWS:
+    if window is None or not window.kind.timed or window.keeps is not Keeps.ROWS or window.most_rows is not None:
         return None
     last = window.last
     assert last is not None

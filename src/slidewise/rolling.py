@@ -26,7 +26,7 @@ def rolling(
     at_least: int | None = None,
     grain: Duration | timedelta | str | int | float | None = None,
 ) -> Series:
-    """The operator over the last `rows` rows, or over the `last` stretch of `times`, at every row.
+    """The operator over the last `rows` rows, or over the `last` stretch of `times`, or both at most, at every row.
 
     `values` is a NumPy array, an Arrow array or chunked array, or a pandas or polars Series, or a tuple of them where
     the operator takes several columns; the same kind comes back. `by` is a series of keys: each key has windows of its

@@ -264,6 +264,21 @@ CASES = [
         BIG,
     ),
     Case(
+        "time and rows",
+        sliding(
+            few=sw.sum("load").over("9s", rows=3),
+            edge=sw.collect("load").over("5s", rows=2, closed="both"),
+            before=sw.collect("load").over("6s", rows=3, closed="left"),
+            inside=sw.count().over("7s", rows=4, closed="neither"),
+            good=sw.sum("temp").where("ok").over("9s", rows=4, at_least=2),
+            good_before=sw.last("tag").where("ok").over("30s", rows=3, closed="left"),
+            middle=sw.median("load").over("9s", rows=5),
+            middle_before=sw.quantile(0.9)("load").over("9s", rows=4, closed="left"),
+            wide=sw.max("load").over("5s", rows=1_000_000_000_000),
+        ),
+        BIG,
+    ),
+    Case(
         "grain",
         sliding(
             right=sw.sum("load").over("7s", grain="3s"),

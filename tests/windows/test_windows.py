@@ -95,7 +95,7 @@ def test_windows() -> None:
     ("arguments", "message"),
     [
         ({}, "either a length"),
-        ({"last": "1h", "rows": 3}, "not both"),
+        ({"last": "all", "rows": 3}, "two windows"),
         ({"rows": 0}, "from 1 on, but is 0"),
         ({"rows": -1}, "from 1 on"),
         ({"rows": 2.0}, "whole number"),

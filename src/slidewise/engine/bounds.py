@@ -11,7 +11,7 @@ from slidewise.arrays import Array
 from slidewise.engine.sorting import RowOrder
 from slidewise.errors import SlidewiseError, SnapshotError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
-from slidewise.kernels.bounds.rows_and_times import row_bounds, time_bounds
+from slidewise.kernels.bounds.rows_and_times import newest_rows, row_bounds, time_bounds
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.windows import Duration, Window
 from slidewise.windows.extent import Extent
@@ -45,12 +45,13 @@ def find_bounds(window: Window, times: Column | None, order: Sorted | None, coun
 def spec_bounds(spec: WindowSpec, places: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
     """The same for rows whose places are times or numbers; without `peers`, of what has arrived so far."""
     starts, ends = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-    if bounds_along(spec.extent, places, offsets, starts, ends) >= 0:
+    extent = spec.extent
+    if bounds_along(extent._replace(limit=None), places, offsets, starts, ends) >= 0:
         # Rows that come are sorted, so these were stored, and the bounds are not filled in.
         raise SnapshotError(f"rows that were kept for {spec.members[0].name!r} are not in order; start anew")
-    if not peers and not spec.extent.open_right:
+    if not peers and not extent.open_right:
         ends = np.arange(1, len(places) + 1)
-    return starts, ends
+    return newest_rows(starts, ends, extent.limit), ends
 
 
 def bounds_along(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
@@ -78,11 +79,20 @@ def _rounded(extent: Extent, places: Array, offsets: Array, starts: Array, ends:
     return grain_bounds(places, offsets, extent.width, extent.grain, extent.edge, extent.open_right, starts, ends)
 
 
+def _limited(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
+    """Windows of one length that hold so many rows at most."""
+    backwards = _stretch(extent, places, offsets, starts, ends)
+    if backwards < 0:
+        starts[:] = newest_rows(starts, ends, extent.limit)
+    return backwards
+
+
 _PASSES: dict[str, Callable[[Extent, Array, Array, Array, Array], int]] = {
     "rows": _stretch,
     "time": _stretch,
     "running": _stretch,
     "grain": _rounded,
+    "limited": _limited,
 }
 
 

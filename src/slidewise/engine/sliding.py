@@ -66,7 +66,8 @@ class SlidingBatch:
         self._spec = spec
         counts, old = before
         columns, valid = columns_of(batch, spec)
-        pairs = [align(old[1 + i] if old else None, column) for i, column in enumerate(columns)]
+        arguments = old[spec.before_arguments :]
+        pairs = [align(arguments[i] if old else None, column) for i, column in enumerate(columns)]
         self._old = [old for old, _ in pairs]
         self._columns = [column for _, column in pairs]
         self._types = [
@@ -75,7 +76,11 @@ class SlidingBatch:
         ]
         stored = old[0] if counts.any() else None
         self._rows = MergedRows(batch, spec, places, counts, stored, peers, silent, queries)
-        self._counted = None if valid is None else self._rows.with_stored(valid, True)
+        if spec.limit is not None:
+            new = np.ones(len(places), np.bool_) if valid is None else valid
+            self._counted: Array | None = self._rows.to_sorted(np.concatenate([old[1], new]) if counts.any() else new)
+        else:
+            self._counted = None if valid is None else self._rows.with_stored(valid, True)
 
     def last_starts(self) -> Array:
         """The first row of each key's last window, in the order of keys."""
@@ -110,20 +115,47 @@ class SlidingBatch:
     def kept(self) -> Iterator[list[Array]]:
         """For each key the arrays of the rows that later windows may hold, from the start of its last window on."""
         rows = self._rows
-        keep = rows.kept() if self._counted is None else rows.kept() & self._counted
+        keep = self._needed(rows.kept())
         stops = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[rows.offsets].tolist()
-        columns = zip(self._columns, self._inputs(self._columns), strict=True)
-        arrays = [rows.places[keep], *(as_python(column, part[keep]) for column, part in columns)]
+        arrays = self._stored(keep)
         bounds = pairwise(stops[: rows.keys + 1])
         return ([part[first:stop].copy() for part in arrays] for first, stop in bounds)
 
     def kept_of_last(self) -> list[Array]:
         """The same for the last key only."""
-        places, counted = self._rows.places, self._counted
-        first = int(self.last_starts()[-1])
-        keep = slice(first, len(places)) if counted is None else np.flatnonzero(counted[first:]) + first
-        columns = zip(self._columns, self._inputs(self._columns), strict=True)
-        return [places[keep].copy(), *(as_python(column, part[keep].copy()) for column, part in columns)]
+        first, count = int(self.last_starts()[-1]), len(self._rows.places)
+        if self._counted is None:
+            return self._stored(slice(first, count))
+        keep = np.zeros(count, np.bool_)
+        keep[first:] = True
+        return self._stored(np.flatnonzero(self._needed(keep)))
+
+    def _needed(self, keep: Array) -> Array:
+        """Those of the rows to keep that later windows need: the ones that count; with a limit, all from a key's first
+        of these on, since those that are skipped take places."""
+        counted = self._counted
+        if counted is None:
+            return keep
+        if self._spec.limit is None or not len(keep):
+            return keep & counted
+        so_far = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep & counted)])
+        offsets = self._rows.offsets
+        return keep & (so_far[1:] > np.repeat(so_far[offsets[:-1]], np.diff(offsets)))
+
+    def _stored(self, which: Array | slice) -> list[Array]:
+        """The arrays of some rows: places, whether they count where those that do not are among them, and arguments."""
+        arrays = [self._rows.places[which].copy()]
+        counts = None
+        if self._spec.limit is not None:
+            assert self._counted is not None
+            counts = self._counted[which]
+            arrays.append(counts.copy())
+        for column, data in zip(self._columns, self._inputs(self._columns), strict=True):
+            part = data[which].copy()
+            if counts is not None:
+                part[~counts] = None if part.dtype == object else 0
+            arrays.append(as_python(column, part))
+        return arrays
 
 
 def _together(spec: WindowSpec) -> list[list[Member]]:

@@ -54,6 +54,7 @@ class WindowSpec:
             "is_open",
             "keeps",
             "kind",
+            "limit",
             "members",
         ),
         *("numbered", "others", "running", "sharing", "whole", "width"),
@@ -78,12 +79,18 @@ class WindowSpec:
         self.edge = extent.edge
         self.width: Any = extent.width
         self.grain: Any = extent.grain
+        self.limit: int | None = extent.limit
         self.whole = _whole(self.width, self.edge)
 
     @property
     def extent(self) -> Extent:
         """How far its windows reach back, in the unit of places."""
-        return Extent(self.kind, self.width, self.grain, self.edge, self.is_open)
+        return Extent(self.kind, self.width, self.grain, self.edge, self.is_open, self.limit)
+
+    @property
+    def before_arguments(self) -> int:
+        """How many items of a stored row stand before its arguments: its place, and with a limit whether it counts."""
+        return 1 if self.limit is None else 2
 
     def cut(self, place: int | float) -> Any:
         """Rows whose place is below this have left the window that ends at `place`."""

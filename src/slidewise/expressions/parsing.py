@@ -23,7 +23,7 @@
     aggregate  = operator "(" [expression, ...] ")" [where condition] over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
     window     = all | 100 rows | 7 days | 1h 30m | 3600                                 a number where times are
-    option     = closed left | at_least 10 | grain 1 hour
+    option     = rows 100 | closed left | at_least 10 | grain 1 hour
 
 `=` is `==` and `<>` is `!=`. Words of the language, functions and built-in operators may be written in capital letters.
 An operator's parameters are constants, bytes such as x'00ff', and lists of them in brackets. What an operator is, the
@@ -287,7 +287,7 @@ class _ExpressionParser(TokenReader):
         window: dict[str, Any] = {}
         if self.token().kind is NAME and self.token().value.lower() == "all":
             window["last"] = self.taken().value.lower()
-        elif self.token().kind is NUMBER and self.token(1).kind is NAME and self.token(1).value.lower() == "rows":
+        elif self._is_rows():
             window["rows"] = self.whole_number("a number of rows")
             self.at += 1
         else:
@@ -300,15 +300,21 @@ class _ExpressionParser(TokenReader):
                 if self.token().kind is not NAME:
                     self.expected("left, right, both or neither")
                 window[option] = self.taken().value.lower()
-            elif option == "at_least":
+            elif option in ("rows", "at_least"):
                 window[option] = self.whole_number("a number of rows")
             else:
                 window[option] = self.length("a length, such as 1 minute, or a number where times are numbers")
         try:
             return made.over(**window)
         except SlidewiseError as error:
-            option = next((option for option in OPTIONS if option in window and option in str(error)), "")
+            option = next((option for option in OPTIONS if option in places and option in str(error)), "")
             self.fail(str(error), places[option])
+
+    def _is_rows(self) -> bool:
+        """Whether a number of rows stands here; `5 rows 2` is the number 5, where times are numbers, and an option."""
+        unit = self.token(1)
+        is_option = self.token(2).kind is NUMBER
+        return self.token().kind is NUMBER and unit.kind is NAME and unit.value.lower() == "rows" and not is_option
 
     def _has_parameters(self) -> bool:
         """Whether a second pair of parentheses follows the one that begins here: the first holds parameters."""

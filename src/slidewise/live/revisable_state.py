@@ -116,7 +116,7 @@ class RevisableState:
         i = bisect_left(self.places, place)
         if spec.numbered:
             return range(i, min(i + spec.whole + 1, len(self.places)))
-        if not counts:
+        if not counts and spec.limit is None:
             return range(i, i + 1)
         first = i if spec.is_open else bisect_left(self.places, (time,))
         stop = len(self.places)
@@ -136,7 +136,7 @@ class RevisableState:
             if spec.is_open:
                 stop = self.places[index - 1] if index > first else ()
         elif not spec.running:
-            start = (spec.cut(time),)
+            start = self._newest_from((spec.cut(time),), stop, spec)
         answers = self._answers_between(spec, at, start, stop)
         if spec.declared:
             spec.check(answers)
@@ -151,8 +151,15 @@ class RevisableState:
             first = max(last - (spec.whole if spec.is_open else spec.whole + 1), 0)
             start, stop = (self.places[first], self.places[last - 1]) if last > first else ((), ())
         elif not spec.running:
-            start = (spec.cut(time),)
+            start = self._newest_from((spec.cut(time),), stop, spec)
         return self._answers_between(spec, at, start, stop)
+
+    def _newest_from(self, start: RowPlace, stop: RowPlace, spec: WindowSpec) -> RowPlace:
+        """Where a window begins that starts and stops at these places, and holds so many of a key's rows at most."""
+        if spec.limit is None:
+            return start
+        beyond = bisect_left(self.places, stop) - spec.limit
+        return start if beyond < 0 else max(start, self.places[beyond])
 
     def _answers_between(self, spec: WindowSpec, at: int, start: RowPlace | None, stop: RowPlace) -> list[Any]:
         """The answers of a spec over the rows from a place, or the first one, to another; none where that is ()."""
@@ -182,6 +189,8 @@ class RevisableState:
                 cut = self.places[first - spec.whole - 1] if first > spec.whole else None
             elif cut is None:
                 cut = (spec.cut(horizon),)
+                if spec.limit is not None:
+                    spare = min(spare, first - spec.limit)
             try:
                 if cut is not None:
                     self._evict(at, spec, cut)

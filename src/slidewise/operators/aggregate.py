@@ -73,6 +73,8 @@ class Aggregate(Expression):
     ) -> Aggregate:
         """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far.
 
+        With a length and `rows=100` the window holds the newest 100 rows of the stretch of time.
+
         With `grain="1 second"` the old edge of a stretch of time is rounded down to whole seconds: rows leave together,
         and what is kept of a key is one partial aggregate for each second, however many rows there are.
         """
@@ -175,8 +177,8 @@ def parameter_text(value: object) -> str:
 
 def _window_text(window: Window) -> str:
     written = window.written()
-    text = f"{written['rows']} rows" if "rows" in written else str(written["over"])
-    return text + "".join(f" {key} {written[key]}" for key in ("closed", "at_least", "grain") if key in written)
+    text = str(written["over"]) if "over" in written else f"{written.pop('rows')} rows"
+    return text + "".join(f" {key} {written[key]}" for key in ("rows", "closed", "at_least", "grain") if key in written)
 
 
 def check_partials(op: Operator, window: Window) -> None:

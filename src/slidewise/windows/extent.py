@@ -11,7 +11,8 @@ from slidewise.windows.kind import Kind
 class Extent(NamedTuple):
     """A kind of window with its length; None as the width has no end, and None as the grain rounds nothing.
 
-    `edge` takes in rows exactly `width` ago, and `open_right` leaves out the row itself and its peers.
+    `edge` takes in rows exactly `width` ago, and `open_right` leaves out the row itself and its peers. `limit` is how
+    many of the rows that are left the window holds at most, the newest.
     """
 
     kind: Kind
@@ -19,6 +20,7 @@ class Extent(NamedTuple):
     grain: Fraction | float | None
     edge: bool
     open_right: bool
+    limit: int | None = None
 
     @property
     def reach(self) -> Fraction:

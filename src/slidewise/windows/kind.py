@@ -23,6 +23,7 @@ class Kind:
     name: ClassVar[str]
     keeps: ClassVar[Keeps]
     numbered: ClassVar[bool] = False  # its length is a number of rows, so rows of equal time come one after the other
+    shared: ClassVar[bool] = False  # its windows differ in their length only, so several may share one structure
     timed: ClassVar[bool] = False  # its length is a stretch of time, so rows need times
 
     def words(self, window: Window) -> str:

@@ -18,6 +18,7 @@ class RowKind(Kind):
     name = "rows"
     keeps = Keeps.ROWS
     numbered = True
+    shared = True
 
     def words(self, window: Window) -> str:
         return f"{window.rows} rows"
@@ -29,11 +30,12 @@ class RowKind(Kind):
 ROWS = RowKind()
 
 
-def check_rows(rows: Any, closed: str, at_least: int | None) -> int:
-    """The number of rows that the user wrote; they have one end that can be open, the right one."""
+def check_rows(rows: Any, closed: str, at_least: int | None, timed: bool = False) -> int:
+    """The number of rows that the user wrote; they have one end that can be open, the right one, unless the window is
+    `timed` as well."""
     if not is_whole(rows) or rows < 1:
         raise WindowError(f"rows is a whole number from 1 on, but is {rows!r}")
-    if closed not in ("right", "left"):
+    if closed not in ("right", "left") and not timed:
         raise WindowError(f"a row window is closed 'right' or 'left', not {closed!r}; only times have two ends")
     if at_least is not None and at_least > rows:
         raise WindowError(f"at_least={at_least} can never be met by a window of rows={rows}")

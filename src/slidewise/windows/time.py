@@ -18,6 +18,7 @@ class TimeKind(Kind):
     name = "time"
     keeps = Keeps.ROWS
     timed = True
+    shared = True
 
 
 TIME = TimeKind()

@@ -10,6 +10,7 @@ from slidewise.windows.duration import Duration
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import GRAIN, check_grain
 from slidewise.windows.kind import Keeps, Kind
+from slidewise.windows.limited import LIMITED
 from slidewise.windows.rows import ROWS, check_rows, is_whole
 from slidewise.windows.running import RUNNING
 from slidewise.windows.time import TIME, Length, as_written, check_length, length_in
@@ -30,6 +31,8 @@ def check_closed(closed: str) -> str:
 class Window:
     """The last `rows` rows, or the stretch of time `last`, or everything so far when neither is given.
 
+    With both, it is the newest rows of the stretch of time.
+
     `at_least` is the number of rows below which the answer is null; None leaves it to the operator. `grain` rounds the
     old edge of a stretch of time down to a multiple of it, so that rows leave together.
 
@@ -39,6 +42,8 @@ class Window:
     over(rows=100, at_least=10)
     >>> Window.of("1 hour", grain="1s")
     over('1 hour', grain='1 second')
+    >>> Window.of("1 hour", rows=100)
+    over('1 hour', rows=100)
     """
 
     rows: int | None = None
@@ -59,21 +64,30 @@ class Window:
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
-        if (last is None) == (rows is None):
-            raise WindowError("give a window either a length, such as '10 minutes' or 'all', or rows=n, and not both")
+        if last is None and rows is None:
+            raise WindowError(
+                "give a window either a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n"
+            )
+        if rows is not None and isinstance(last, str) and last == "all":
+            raise WindowError(f"'all' and rows={rows!r} are two windows: write rows={rows!r} alone, or 'all' alone")
         if at_least is not None and (not is_whole(at_least) or at_least < 1):
             raise WindowError(f"at_least is a whole number of rows from 1 on, but is {at_least!r}")
         at_least = None if at_least is None else int(at_least)
         length = None if last is None or last == "all" else check_length(last)
         fine = None if grain is None else check_grain(grain, length)
-        number = None if rows is None else check_rows(rows, closed, at_least)
+        number = None if rows is None else check_rows(rows, closed, at_least, length is not None)
+        if number is not None and fine is not None:
+            raise WindowError(
+                f"grain={grain!r} and rows={rows!r} do not go together: rows that are counted leave one by one, and "
+                "with a grain together; leave out one of them"
+            )
         return cls(number, length, closed, at_least, fine)
 
     @property
     def kind(self) -> Kind:
         """The kind of window, by which lanes dispatch."""
         if self.rows is not None:
-            return ROWS
+            return ROWS if self.last is None else LIMITED
         if self.last is None:
             return RUNNING
         return TIME if self.grain is None else GRAIN
@@ -117,7 +131,8 @@ class Window:
         """How far the window reaches back; a stretch of time in a unit of so many nanoseconds."""
         width = self.rows if self.last is None else length_in(self.last, unit)
         grain = None if self.grain is None else length_in(self.grain, unit)
-        return Extent(self.kind, width, grain, self.edge, self.open_right)
+        limit = None if self.last is None else self.rows
+        return Extent(self.kind, width, grain, self.edge, self.open_right, limit)
 
     def described(self) -> list[object]:
         """All of the window that stored state depends on, as JSON holds it: part of fingerprints, so it stays."""
@@ -127,10 +142,10 @@ class Window:
     def written(self) -> dict[str, str | int | float]:
         """The window as files hold it; what `over` has by itself is left out."""
         written: dict[str, str | int | float] = {}
+        if self.rows is None or self.last is not None:
+            written["over"] = "all" if self.last is None else as_written(self.last)
         if self.rows is not None:
             written["rows"] = self.rows
-        else:
-            written["over"] = "all" if self.last is None else as_written(self.last)
         if self.closed != "right":
             written["closed"] = self.closed
         if self.at_least is not None:
@@ -140,12 +155,11 @@ class Window:
         return written
 
     def __repr__(self) -> str:
+        parts = [] if self.last is None else [_shown(self.last)]
         if self.rows is not None:
-            parts = [f"rows={self.rows}"]
+            parts.append(f"rows={self.rows}")
         elif self.last is None:
             parts = ["'all'"]
-        else:
-            parts = [_shown(self.last)]
         if self.closed != "right":
             parts.append(f"closed={self.closed!r}")
         if self.at_least is not None:

@@ -79,7 +79,7 @@ class PointRows(TableRows):
             if window.kind.numbered:
                 extent = extent._replace(width=None)  # everything up to a label, and of that the last rows
             starts, ends = query_bounds(extent, times, offsets, queries, order.offsets)
-            if window.most_rows is not None:
+            if window.kind.numbered and window.most_rows is not None:
                 starts = np.maximum(starts, ends - min(window.most_rows, self._count))
             self._bounds[key] = starts, ends
         return self._bounds[key]

@@ -58,7 +58,10 @@ class Queries:
 def first_in(spec: WindowSpec, places: Array, last: int) -> int:
     """The first of one key's events that the window which ends at the place `last` holds, or would hold."""
     low = lowest_places(spec.extent, np.array([last], places.dtype))
-    return int(np.searchsorted(places, low[0]))
+    first = int(np.searchsorted(places, low[0]))
+    if spec.limit is None:
+        return first
+    return max(first, int(np.searchsorted(places, last, "left" if spec.is_open else "right")) - spec.limit)
 
 
 def last_starts(spec: WindowSpec, places: Array, offsets: Array) -> Array:

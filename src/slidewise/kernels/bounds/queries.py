@@ -9,6 +9,7 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.grain import lows as grain_lows
+from slidewise.kernels.bounds.rows_and_times import newest_rows
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.windows.extent import Extent
 
@@ -28,7 +29,7 @@ def query_bounds(
     if len(queries):
         low = lowest_places(extent, queries)
         _bounds(places, offsets, queries, query_offsets, low, extent.open_right, starts, ends)
-    return starts, ends
+    return newest_rows(starts, ends, extent.limit), ends
 
 
 def lowest_places(extent: Extent, queries: Array) -> Array:

@@ -21,6 +21,14 @@ def row_bounds(offsets: Array, n: int, left: bool, starts: Array, ends: Array) -
             ends[i] = end
 
 
+def newest_rows(starts: Array, ends: Array, limit: int | None) -> Array:
+    """The starts of windows that hold so many of their rows at most, the newest; as they are without a limit."""
+    if limit is None or not len(starts):
+        return starts
+    least: Array = np.maximum(starts, ends - min(limit, int(ends.max(initial=0))))
+    return least
+
+
 @cached_jit
 def some_row_bounds(offsets: Array, n: int, a: int, starts: Array, ends: Array) -> None:
     """Bounds of the last n rows for the rows from a on, as many as `starts` holds, each itself included."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.panes.cell_pane import CellPane
+from slidewise.live.panes.limited_pane import LimitedRowPane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import shared_panes
 from slidewise.live.types import Arguments, Place
@@ -53,6 +54,8 @@ def new_panes(specs: list[WindowSpec]) -> list[Pane]:
 
 
 def _row_pane(spec: WindowSpec) -> Pane:
+    if spec.limit is not None:
+        return LimitedRowPane(spec)
     return OpenRowPane(spec) if spec.is_open else RowPane(spec)
 
 

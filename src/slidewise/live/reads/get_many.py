@@ -197,7 +197,7 @@ def _through_kernels(requests: Requests, at: int) -> list[Any]:
         columns = [np.empty(0, dtype) for dtype in dtypes or ["int64"] * len(spec.columns)]
     else:
         stored = stored_rows(counts, held)
-        places, *columns = stored.arrays
+        places, columns = stored.arrays[0], stored.arrays[spec.before_arguments :]
     batch = _StoredKeys(dict(zip(spec.columns, columns, strict=False)))
     queries = Queries.of(requests.slot_codes, len(panes), _in_type_of(requests.slot_times, places))
     return window_batch(batch, spec, places[:0], stored, True, queries=queries).arrays()

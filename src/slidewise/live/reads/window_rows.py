@@ -21,4 +21,7 @@ def window_rows(live: Live, key_state: Any, at: int, time: Time) -> int:
         return sum(cell.rows for cell in pane.all_cells() if cell.place >= cut)
     place = key_state.count - (0 if spec.is_open else 1) if spec.numbered else time
     cut = spec.cut(place)
-    return sum(row[0] >= cut for row in pane.all_rows())
+    rows = pane.all_rows()
+    if spec.limit is not None:
+        return sum(row[1] for row in rows[-spec.limit :] if row[0] >= cut)
+    return sum(row[0] >= cut for row in rows)

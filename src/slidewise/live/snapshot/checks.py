@@ -138,11 +138,16 @@ def check_places(live: Live, spec: WindowSpec, places: Sequence[Any], now: Any, 
 
 def check_rows(live: Live, spec: WindowSpec, rows: Sequence[Any], now: Any, count: int) -> None:
     """Check the rows of a window: their places, and arguments that the operators take."""
-    width = 1 + max(len(spec.columns), 1)
+    first = spec.before_arguments
+    width = first + max(len(spec.columns), 1)
     sound = {*map(type, rows)} <= {tuple} and {*map(len, rows)} <= {width}
-    require(sound, f"a row has not {width - 1} values")
+    require(sound, f"a row has not {width - first} values")
     check_places(live, spec, [row[0] for row in rows], now, count)
-    check_arguments([member.operator for member in spec.members], rows, 1)
+    if spec.limit is not None:
+        require(all(type(row[1]) is bool for row in rows), "a row neither counts nor is skipped")
+        require(not rows or rows[0][1], "the first row is one that is skipped")
+        rows = [row for row in rows if row[1]]
+    check_arguments([member.operator for member in spec.members], rows, first)
 
 
 def check_arguments(operators: Sequence[Operator], rows: Sequence[tuple[Any, ...]], first: int = 0) -> None:

@@ -16,6 +16,7 @@ from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.window_spec import Member
 from slidewise.errors import SnapshotError
 from slidewise.live.panes.cell_pane import CellPane, GrainCell
+from slidewise.live.panes.limited_pane import LimitedRowPane
 from slidewise.live.panes.pane import Pane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import SharedPane
@@ -147,7 +148,7 @@ def read_panes(source: Reader, live: Live, key_state: KeyState, version: int) ->
                 if check_bool(source.value(), "whether rows lie in arrays"):
                     from slidewise.engine.joining import arrays_of
 
-                    pane.frozen = arrays_of(rows, 1 + max(len(pane.spec.columns), 1))
+                    pane.frozen = arrays_of(rows, pane.spec.before_arguments + max(len(pane.spec.columns), 1))
                 elif isinstance(pane, SharedPane):
                     _read_shared(source, pane, rows, version)
                 else:
@@ -174,7 +175,7 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
     """How many of the rows wait, and the SWAGs."""
     waiting = source.size()
     first = len(rows) - waiting
-    require(first >= 0 and (not waiting or isinstance(pane, OpenRowPane)), f"{waiting} of {len(rows)} rows wait")
+    require(first >= 0 and (not waiting or pane.spec.is_open), f"{waiting} of {len(rows)} rows wait")
     if waiting:
         newest = rows[-1][0]
         together = rows[first][0] == newest and (not first or rows[first - 1][0] < newest)
@@ -185,7 +186,8 @@ def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
         if waiting:
             with suppress(Exception):  # an operator that refuses: it is made when it is read
                 pane.waiting_states()
-    _read_swags(source, pane, len(pane.rows), "rows")
+    skipped = pane.skipped if isinstance(pane, LimitedRowPane) else 0
+    _read_swags(source, pane, len(pane.rows) - skipped, "rows")
 
 
 def _read_running(source: Reader, live: Live, pane: RunningPane, key_state: KeyState) -> None:

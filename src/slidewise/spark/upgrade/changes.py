@@ -220,6 +220,14 @@ def check_change(old: Definition, new: Definition) -> None:
                 f"{name}= was {_shown(was)} and is {_shown(now)}, which no upgrade can change: {why}; start from a new "
                 "checkpoint, with history= if there is a table of earlier rows"
             )
+    for name, aggregate in old.aggregates.items():
+        window = _window(aggregate)
+        if window.kind.timed and window.most_rows is not None:
+            raise SlidewiseError(
+                f"{name!r} is over {window.words}, and which of a key's rows are stored depends on how many came, so "
+                "no upgrade can tell which windows are complete; start from a new checkpoint, with history= if there "
+                "is a table of earlier rows"
+            )
     if new.every is not None:
         before, after = (SlicePlan(each, in_batch=False).beats(1_000, False) for each in (old, new))
         if not {*after.cuts} <= {*before.cuts}:
