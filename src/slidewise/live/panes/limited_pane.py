@@ -115,7 +115,7 @@ class LimitedRowPane(OpenRowPane):
                 answers.append(None)
             elif not counted:
                 answers.append(swag._query_without(n))
-            elif member.operator.traits.quantile is not None:
+            elif member.operator.traits.order_statistic is not None:
                 answers.append(swag._query_without(n, [row[0] for row in counted]))
             else:
                 answers.append(swag._query_without(n, [_folded(member.operator, counted)]))
