@@ -75,3 +75,8 @@ def test_answers_at_other_times(closed: str) -> None:
         singly = [live.get({"k": key}, at=t) for key, t in queries[30:]]
         point_in_time.assert_answers(one, singly, expected[30:], queries[30:])
         point_in_time.assert_answers(one, live.get_many(late).to_pylist(), expected[30:], queries[30:])
+
+
+def test_explain_says_what_a_stream_reads() -> None:
+    definition = sw.Sliding(by="k", on="ts", m=sw.max("x").over("1 hour", rows=100))
+    assert "a batch reads its keys' whole windows, since rows are counted" in str(definition.explain())
