@@ -186,6 +186,18 @@ CASES = [
         BIG,
     ),
     Case(
+        "counters",
+        sliding(
+            change=sw.delta("load").over("9s"),
+            change_of_floats=sw.delta("temp").over(rows=4, closed="left"),
+            up=sw.increase("load").over("9s"),
+            up_of_floats=sw.increase("temp").over("all"),
+            up_by_rows=sw.increase("seq").where("ok").over(rows=6, closed="left"),
+            up_in_cells=sw.increase("load").over("9s", grain="4s"),
+        ),
+        BIG,
+    ),
+    Case(
         "sets and sketches",
         sliding(
             kinds=sw.count_distinct("tag").over("9s"),

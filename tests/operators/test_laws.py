@@ -39,6 +39,8 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "argmin": st.tuples(word, whole | any_float),
     "maxcount": st.integers(0, 2) | any_float,
     "mincount": st.integers(0, 2) | any_float,
+    "delta": whole | any_float,
+    "increase": whole | short | st.sampled_from([math.nan, math.inf, -math.inf]),
     "first": st.none() | word,
     "last": st.none() | word,
     "lag": word | whole,

@@ -4,6 +4,7 @@ from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.families import (
     classifiers,
     contents,
+    counters,
     extremes,
     logic,
     moments,
@@ -26,6 +27,7 @@ from slidewise.operators.families.contents import (
     mode,
     top_k,
 )
+from slidewise.operators.families.counters import delta, increase
 from slidewise.operators.families.extremes import (
     argmax,
     argmin,
@@ -52,7 +54,10 @@ from slidewise.operators.laws import check_laws
 from slidewise.operators.operator import Operator, operator
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
-FAMILIES = (sums, moments, weighted, shape, regression, extremes, logic, contents, sketches, classifiers, quantiles)
+FAMILIES = (
+    *(sums, moments, weighted, shape, regression, extremes, counters, logic, contents, sketches, classifiers),
+    quantiles,
+)
 
 # The order of the operators in tables; others follow in the order of their modules.
 _ORDER = (
@@ -78,6 +83,8 @@ _ORDER = (
     first_k,
     last_k,
     value_range,
+    delta,
+    increase,
     m4,
     relative_variation,
     bool_and,
@@ -131,12 +138,14 @@ __all__ = [
     "countmin",
     "covariance",
     "current_run",
+    "delta",
     "entropy",
     "first",
     "first_k",
     "geomean",
     "histogram",
     "hyperloglog",
+    "increase",
     "intercept",
     "iqr",
     "kurtosis",

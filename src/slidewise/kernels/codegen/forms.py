@@ -273,6 +273,7 @@ def _join_current_runs(a: State, b: State) -> State:
 
 def forms(form: str, kinds: tuple[str, ...]) -> Forms:
     """The compiled functions of a form for inputs of these kinds."""
+    from slidewise.kernels.codegen import counter_forms as counters
     from slidewise.kernels.codegen import moment_forms as moments
     from slidewise.kernels.codegen import statistic_forms as statistics
 
@@ -305,6 +306,8 @@ def forms(form: str, kinds: tuple[str, ...]) -> Forms:
         "stddev": lambda: moments.stddev(kinds),
         "covariance": lambda: moments.covariance(kinds),
         "correlation": lambda: moments.correlation(kinds),
+        "delta": lambda: counters.delta(kinds),
+        "increase": lambda: counters.increase(kinds),
         "weighted_mean": lambda: statistics.weighted_mean(kinds),
         "skew": lambda: statistics.skew(kinds),
         "kurtosis": lambda: statistics.kurtosis(kinds),
