@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -11,6 +11,11 @@ import pytest
 import slidewise as sw
 
 EVENTS = pa.table({"t": [0, 1, 2, 3], "s": ["1", "22", None, "x"], "n": [1, 2, 300, None]})
+
+
+class Halves(NamedTuple):
+    whole: int
+    part: float | None
 
 
 def own(lower: Any, answers: Any = None, name: str = "own") -> Any:
@@ -37,21 +42,26 @@ def lanes(definition: sw.Sliding, table: pa.Table) -> dict[str, Any]:
 @pytest.mark.parametrize("over", [{"rows": 1}, {"last": 1}, {"last": "all"}, {"last": 1, "grain": 1}])
 def test_columns_have_the_declared_type_and_names(over: dict[str, Any]) -> None:
     parts = pa.struct([("text", pa.string()), ("size", pa.int8())])
+    pair = pa.struct([("n", pa.int64()), ("half", pa.float32())])
     definition = sw.Sliding(
         on="t",
         both=own(lambda s: (s, len(s)), parts)("s").over(**over),
         narrow=own(lambda n: n, "int16")("n").over(**over),
         real=own(lambda n: n, "float64")("n").over(**over),
-        pair=own(lambda n: (n, n * 0.5), pa.struct([("n", pa.int64()), ("half", pa.float32())]))("n").over(**over),
+        pair=own(lambda n: (n, n * 0.5), pair)("n").over(**over),
         one=own(lambda n: (n,), pa.struct([("n", pa.int64())]))("n").over(**over),
         named=own(lambda s: {"size": len(s)}, parts)("s").over(**over),
+        field=own(lambda n: Halves(n, None if n > 1 else n * 0.5), pair)("n").over(**over),
     )
-    pair = pa.struct([("n", pa.int64()), ("half", pa.float32())])
     kinds = [parts, pa.int16(), pa.float64(), pair, pa.struct([("n", pa.int64())])]
     for found in (definition(EVENTS), definition.live().push_many(EVENTS), definition(EVENTS.slice(0, 0))):
-        assert found.schema.types[3:] == [*kinds, parts]
+        assert found.schema.types[3:] == [*kinds, parts, pair]
     first = definition(EVENTS).to_pylist()[0]
     assert (first["both"], first["pair"]) == ({"text": "1", "size": 1}, {"n": 1, "half": 0.5})
+    assert [row["field"] for row in definition(EVENTS).to_pylist()[:2]] == [
+        {"n": 1, "half": 0.5},
+        {"n": 2, "half": None},
+    ]
     assert (first["one"], first["named"], first["real"]) == ({"n": 1}, {"text": None, "size": 1}, 1.0)
 
 

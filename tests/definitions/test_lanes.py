@@ -6,7 +6,7 @@ import random
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -21,6 +21,31 @@ longest_drop = sw.operator(
     lift=lambda x: (x, x, 0.0),
     combine=lambda a, b: (max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2], a[0] - b[1])),
     lower=lambda s: s[2],
+)
+
+
+class Spread(NamedTuple):
+    low: int
+    high: int
+    ends: tuple[int, int]
+
+
+class Answered(NamedTuple):
+    width: int
+    middle: float | None
+
+
+# A NamedTuple, which holds a tuple, as state; None for no rows, and as a field, in answers that are structs.
+spread_of = sw.operator(
+    name="spread_of",
+    identity=None,
+    lift=lambda x: Spread(x, x, (x, x)),
+    combine=lambda a, b: Spread(min(a.low, b.low), max(a.high, b.high), (a.ends[0], b.ends[1])),
+    lower=lambda s: (
+        None
+        if s is None or s.ends[1] - s.ends[0] == 3
+        else Answered(s.high - s.low, None if s.high == s.low else (s.low + s.high) / 2)
+    ),
 )
 words = sw.operator(name="words", identity="", combine=lambda a, b: a + b)
 
@@ -351,6 +376,16 @@ CASES = [
             small=answering("small", lambda x: x * 2, "int8")("load").over(rows=4),
             pair=pair("tag").over("6s", grain="4s"),
             letters=answering("letters", list, pa.list_(pa.string()))("tag").over("9s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "a named tuple as state",
+        sliding(
+            rows=spread_of("load").over(rows=4),
+            time=spread_of("load").over("9s", closed="both"),
+            grain=spread_of("load").over("9s", grain="4s"),
+            all=spread_of("load").over("all"),
         ),
         BIG,
     ),

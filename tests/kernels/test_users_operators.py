@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import marshal
 import math
 import operator
@@ -13,6 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,6 +55,7 @@ def interpreted(op: sw.Operator, columns: list[list[Any]], form: dict[str, Any])
 def compiled(op: sw.Operator, columns: list[list[Any]], form: dict[str, Any]) -> list[Any]:
     """`sw.rolling`, with warnings as errors: it must have compiled."""
     inputs = tuple(np.array(column) for column in columns)
+    assert kernel_for(op, tuple(str(x.dtype) for x in inputs)) is not None
     m = len(columns[0])
     options = dict(form)
     if "times" in form:
@@ -62,10 +64,14 @@ def compiled(op: sw.Operator, columns: list[list[Any]], form: dict[str, Any]) ->
         options["by"] = np.arange(m) % 3
     answers = sw.rolling(inputs if len(inputs) > 1 else inputs[0], op, **options)
     hidden = np.ma.getmaskarray(answers)
-    if hidden.dtype.names:
-        hidden = hidden[hidden.dtype.names[0]]
     values = np.ma.getdata(answers).tolist()
-    return [None if gone or value != value else value for gone, value in zip(hidden.tolist(), values, strict=True)]
+    if not hidden.dtype.names:
+        return [None if gone or value != value else value for gone, value in zip(hidden.tolist(), values, strict=True)]
+    rows = [
+        tuple(None if gone or value != value else value for gone, value in zip(masks, fields, strict=True))
+        for masks, fields in zip(hidden.tolist(), values, strict=True)
+    ]
+    return [row if any(value is not None for value in row) else None for row in rows]
 
 
 def check(op: sw.Operator, *columns: list[Any]) -> None:
@@ -165,17 +171,35 @@ def test_lower_may_give_several_fields() -> None:
     check(ends, INTS)
 
 
-def test_several_fields_or_none() -> None:
+def test_several_fields_or_none_and_none_in_fields() -> None:
     ends = sw.operator(
         name="ends or none",
         identity=(0, 0),
         lift=lambda x: (x, x),
         combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
-        lower=lambda s: None if s[1] > 5 else (s[1], s[0] / 2),
+        lower=lambda s: None if s[1] > 5 else (s[1], None if s[0] < 0 else s[0] / 2, s[0] > 3),
     )
-    with pytest.warns(UserWarning, match="a kernel takes None for single answers only"):
-        answers = sw.rolling(np.array([1, 2, 9, 3]), ends, rows=2)
-    assert answers.tolist() == [(1, 0.5), (2, 0.5), None, None]
+    check(ends, INTS)
+    either = sw.operator(
+        name="a field or none", identity=0, combine=lambda a, b: a + b, lower=lambda s: (s, None) if s > 8 else (s, s)
+    )
+    check(either, INTS)
+    answers = sw.rolling(pa.array(INTS), either, rows=1)
+    assert answers.type == pa.struct([("0", pa.int64()), ("1", pa.int64())])
+    assert answers.to_pylist()[:2] == [{"0": 4, "1": 4}, {"0": 5, "1": 5}]
+    frame = sw.rolling(pd.Series([9, 1]), either, rows=1)
+    assert frame.tolist() == [{"0": 9, "1": None}, {"0": 1, "1": 1}]
+
+
+def test_a_number_that_may_be_none_is_still_one_of_pythons() -> None:
+    def next_but(s: int) -> int | None:
+        x = None if s == 3 else s
+        return None if x is None else x + 1
+
+    op = sw.operator(name="the next but 3", identity=0, combine=lambda a, b: a + b, lower=next_but)
+    check(op, INTS)
+    with pytest.raises(sw.OperatorFailedError, match="64 bits"):
+        sw.rolling(np.array([2**63 - 1]), op, rows=1)
 
 
 def test_a_state_of_a_fixed_length_array() -> None:
@@ -194,18 +218,79 @@ class Point(NamedTuple):
     rows: int
 
 
-def test_a_named_tuple_as_state() -> None:
-    mean = sw.operator(
-        name="named mean",
-        identity=Point(0.0, 0),
-        lift=lambda x: Point(x, 1),
-        combine=lambda a, b: Point(a.total + b.total, a.rows + b.rows),
-        lower=lambda s: s.total / s.rows,
+class Mean(NamedTuple):
+    mean: float | None
+    rows: int
+
+
+class Deep(NamedTuple):
+    point: Point
+    pair: tuple[int, tuple[bool, float]]
+
+
+mean_of_points = sw.operator(
+    name="mean of points",
+    identity=None,
+    lift=lambda x: Point(x, 1),
+    combine=lambda a, b: Point(a.total + b.total, rows=a.rows + b.rows),
+    lower=lambda s: None if s is None or s.total > 9 else Mean(None if s.rows == 1 else s.total / s.rows, s.rows),
+)
+
+
+def test_a_named_tuple_as_state_and_as_answer() -> None:
+    check(mean_of_points, FLOATS)
+    answers = sw.rolling(pa.array(FLOATS), mean_of_points, rows=2)
+    assert [field.name for field in answers.type] == ["mean", "rows"]
+    assert sw.rolling(np.array(FLOATS), mean_of_points, rows=2).dtype.names == ("mean", "rows")
+    window = sw.compiled(sw.DabaLite, mean_of_points, "float64")
+    window.insert(2.0)
+    assert window.query() == Mean(None, 1)
+    window.insert(4.0)
+    assert window.query() == Mean(3.0, 2)
+    means, rows = window.rounds(np.array([1.0, 20.0]))
+    assert (means[0], math.isnan(means[1]), rows.tolist()) == (2.5, True, [2, None])
+
+
+def test_tuples_in_tuples_as_state() -> None:
+    """Fields are told apart: an exchange of any two would show."""
+    deep = sw.operator(
+        name="deep",
+        identity=Deep(Point(0.0, 0), (0, (False, 0.0))),
+        lift=lambda x: Deep(Point(x, 1), (x // 2, (x > 4, x * 0.5))),
+        combine=lambda a, b: Deep(
+            Point(a.point.total + b.point.total, a.point.rows + b.point.rows),
+            (max(a.pair[0], b.pair[0]), (a.pair[1][0] or b.pair[1][0], b.pair[1][1])),
+        ),
+        lower=lambda s: (s.point.total, s.point.rows, s.pair[0], s.pair[1][0], s.pair[1][1]),
     )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*runs interpreted", category=UserWarning)
-        answers = sw.rolling(np.array(FLOATS), mean, rows=2)
-    assert answers.tolist() == [FLOATS[0], *((a + b) / 2 for a, b in itertools.pairwise(FLOATS))]
+    check(deep, INTS)
+
+
+class Adding(NamedTuple):
+    n: int
+
+    def __add__(self, other: Any) -> Any:
+        return Adding(self.n * other.n)
+
+
+class Default(NamedTuple):
+    n: int
+    rows: int = 1
+
+
+@pytest.mark.parametrize(
+    ("lift", "combine", "why"),
+    [
+        (lambda x: Adding(x * 1), lambda a, b: a + b, "Adding has __add__ of its own"),
+        (lambda x: Default(x * 1), lambda a, b: Default(a.n + b.n), "Default is made with fewer values than"),
+    ],
+    ids=["methods", "defaults"],
+)
+def test_named_tuples_that_compiled_code_does_not_know(lift: Any, combine: Any, why: str) -> None:
+    op = sw.operator(name=why, identity=None, lift=lift, combine=combine, lower=lambda s: s.n)
+    with pytest.warns(UserWarning, match=f"runs interpreted.*{why}"):
+        answers = sw.rolling(np.array([2, 3, 4]), op, rows=2)
+    assert answers.tolist() == [2, combine(lift(2), lift(3)).n, combine(lift(3), lift(4)).n]
 
 
 @settings(deadline=None, max_examples=25, derandomize=True)

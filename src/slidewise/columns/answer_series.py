@@ -62,12 +62,13 @@ def _as_numpy(fields: dict[str, Array], valid: Array | None) -> Array:
 def _as_struct(parts: dict[str, Array]) -> Array:
     """The parts as one array of structs: the one that they are the fields of, where there is one."""
     dtype = np.dtype([(name, part.dtype) for name, part in parts.items()])
+    masked = any(isinstance(part, np.ma.MaskedArray) for part in parts.values())
     base = next(iter(parts.values())).base
-    if base is not None and base.dtype.names and len(base.dtype.names) == len(parts):
+    if not masked and base is not None and base.dtype.names and len(base.dtype.names) == len(parts):
         fields = [base[name].__array_interface__ for name in base.dtype.names]
         if fields == [part.__array_interface__ for part in parts.values()]:
             return base.view(dtype)
-    answer = np.empty(len(next(iter(parts.values()))), dtype)
+    answer = (np.ma.zeros if masked else np.empty)(len(next(iter(parts.values()))), dtype)
     for name, part in parts.items():
         answer[name] = part
     return answer
@@ -116,7 +117,12 @@ def _as_pandas(like: pd.Series, fields: dict[str, Array], valid: Array | None) -
         return pd.Series(data, index=like.index, name=like.name)
 
     if BARE not in fields:
-        parts = [series(part if isinstance(part, np.ndarray) else part.to_pandas().array) for part in fields.values()]
+        parts = [
+            part
+            if isinstance(part, np.ma.MaskedArray)
+            else series(part if isinstance(part, np.ndarray) else part.to_pandas().array)
+            for part in fields.values()
+        ]
         rows = zip(*(part.tolist() for part in parts), strict=True)
         answer = np.array([*(dict(zip(fields, row, strict=True)) for row in rows), None], object)[:-1]
         if valid is not None:

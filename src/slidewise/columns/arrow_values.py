@@ -18,7 +18,8 @@ def arrow_array(values: list[Value], kind: pa.DataType | None = None) -> pa.Arra
     """Values as an Arrow array of this type, or of the one that Arrow finds for them.
 
     Arrow reads times as microseconds unless told otherwise, and cuts what is finer: such are in nanoseconds here where
-    no type is given, and an ArrowInvalid where it cannot hold them. Tuples become structs, with fields "0", "1", ...
+    no type is given, and an ArrowInvalid where it cannot hold them. Tuples become structs, with fields
+    "0", "1", ... or a NamedTuple's own.
     """
     import pyarrow as pa
 
@@ -44,9 +45,11 @@ def arrow_array(values: list[Value], kind: pa.DataType | None = None) -> pa.Arra
 
 
 def structured(value: Value) -> Value:
-    """A value with dicts for tuples, the fields named by their numbers: Arrow makes structs of them."""
+    """A value with dicts for tuples, whose fields are named by their numbers where they have no names: Arrow makes
+    structs of them."""
     if isinstance(value, tuple):
-        return {str(i): structured(item) for i, item in enumerate(value)}
+        names = getattr(value, "_fields", None) or map(str, range(len(value)))
+        return {name: structured(item) for name, item in zip(names, value, strict=True)}
     if type(value) is list:
         return [structured(item) for item in value]
     return {name: structured(item) for name, item in value.items()} if type(value) is dict else value

@@ -12,6 +12,7 @@ from slidewise.arrays import Array
 from slidewise.compiled.inputs import TYPES, Columns, read_column, read_number
 from slidewise.compiled.source import Steps
 from slidewise.errors import EmptyWindowError, InputError, OperatorFailedError, SlidewiseError, SumOverflowError
+from slidewise.kernels.codegen.kernel import AnswerRoom
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import Answer, State, Value
@@ -199,11 +200,13 @@ class Compiled:
 
     def _answers(self, function: str, inputs: list[Array], *more: Array | int) -> Array | tuple[Array, ...]:
         layout = self._program.layout
-        m = len(inputs[0])
-        outputs = [np.zeros(m, dtype) if layout.optional else np.empty(m, dtype) for dtype in layout.outputs]
-        valid = np.ones(m if layout.optional else 0, np.bool_)
-        self._state = self._loop(function, [*inputs, *outputs, *([valid] if layout.optional else []), *more])
-        answers = [_where(valid, output) if layout.optional else output for output in outputs]
+        room = AnswerRoom(layout, len(inputs[0]))
+        self._state = self._loop(function, [*inputs, *room.arrays, *more])
+        given = room.answers()
+        answers = []
+        for c, output in enumerate(given.fields):
+            marks = [marked for marked in (given.valid, given.present.get(c)) if marked is not None]
+            answers.append(_where(np.logical_and.reduce(marks), output) if marks else output)
         return answers[0] if layout.single else tuple(answers)
 
     def _columns(self, values: Columns) -> list[Array]:

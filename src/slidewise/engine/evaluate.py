@@ -105,7 +105,12 @@ def named_fields(op: Operator, answers: Answers) -> tuple[dict[str, Array], Arra
         return dict(zip(names, fields, strict=True)), ok
     if len(fields) == 1 and not answers.struct:
         return {BARE: fields[0]}, ok
-    return {str(i): field for i, field in enumerate(fields)}, ok
+    fields = [_masked(field, answers.present.get(i)) for i, field in enumerate(fields)]
+    return dict(zip(answers.names or map(str, range(len(fields))), fields, strict=True)), ok
+
+
+def _masked(part: Array, present: Array | None) -> Array:
+    return part if present is None else np.ma.MaskedArray(part, ~present)
 
 
 def _objects(values: list[Any]) -> Array:

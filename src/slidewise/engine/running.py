@@ -222,9 +222,13 @@ def _looked_up(member: Member, answers: Answers, last: Array, new: Array, codes:
         if answers.valid is None or not len(answers.valid)
         else answers.valid[np.maximum(last, 0)]
     )
+    at = np.maximum(last, 0)
     if new.all():
         return replace(
-            answers, fields=[field[last] for field in answers.fields], valid=None if answers.valid is None else ok
+            answers,
+            fields=[field[last] for field in answers.fields],
+            valid=None if answers.valid is None else ok,
+            present={c: rows[last] for c, rows in answers.present.items()},
         )
     lowered = [None if state is None else member.operator.lower(state) for state in old]
     before = [
@@ -234,6 +238,10 @@ def _looked_up(member: Member, answers: Answers, last: Array, new: Array, codes:
     fields = []
     for field, values in zip(answers.fields, before, strict=True):
         prior = np.array([0 if value is None else value for value in values], field.dtype)[codes]
-        fields.append(np.where(new, field[np.maximum(last, 0)], prior) if len(field) else prior)
+        fields.append(np.where(new, field[at], prior) if len(field) else prior)
     known = np.array([value is not None for value in lowered], np.bool_)[codes]
-    return replace(answers, fields=fields, valid=np.where(new, ok, known))
+    present = {}
+    for c, rows in answers.present.items():
+        prior = np.array([value is not None for value in before[c]], np.bool_)[codes]
+        present[c] = np.where(new, rows[at], prior) if len(rows) else prior
+    return replace(answers, fields=fields, valid=np.where(new, ok, known), present=present)

@@ -108,7 +108,8 @@ def _users_answer_type(op: Operator, types: list[pa.DataType]) -> pa.DataType:
         kernel = kernel_for(op, dtypes)
         if kernel is not None:
             parts = [pa.type_for_alias(output) for output in kernel.layout.outputs]
-            return parts[0] if kernel.layout.single else pa.struct([(str(i), part) for i, part in enumerate(parts)])
+            names = kernel.layout.names or map(str, range(len(parts)))
+            return parts[0] if kernel.layout.single else pa.struct(list(zip(names, parts, strict=True)))
     try:
         answer = op.lower(op.lift(*(_SAMPLES.get(kind, 1) for kind in types)))
         kind = arrow_array([answer]).type

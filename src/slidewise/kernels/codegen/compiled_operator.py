@@ -39,12 +39,13 @@ class CompiledOperator:
             return vars(load_source(f"{name}_{self.name}_{'_'.join(self.dtypes)}", head + text))
         import numba
 
-        from slidewise.kernels.compiler.jit import borrowed
+        from slidewise.kernels.compiler.jit import borrowed, not_none
 
         namespace: dict[str, Any] = {
             "jit": numba.njit(nogil=True),
             "inlined": numba.njit(nogil=True, forceinline=True),
             "borrowed": borrowed,
+            "not_none": not_none,
             "u": numba.uintp,
             "uint64": numba.uint64,
             "lift": self.lift,

@@ -30,21 +30,44 @@ _KERNELS: LruCache[Kernel | None] = LruCache()
 class Answers:
     """One array per field of the answer, and which rows have one; None means all.
 
-    `struct` means that the answer is a tuple, which one field does not tell.
+    `struct` means that the answer is a tuple, which one field does not tell. Where fields have names, they are in
+    `names`; `present` tells of each field that may be None, by its number, in which rows it is not.
     """
 
     fields: list[Any]  # arrays, or one Ragged
     valid: npt.NDArray[np.bool_] | None
     struct: bool = False
+    names: tuple[str, ...] = ()
+    present: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     def moved(self, order: Callable[[Array], Array]) -> Answers:
         """The answers in another order: each array as `order` gives it."""
         fields = [field.moved(order) if isinstance(field, Ragged) else order(field) for field in self.fields]
-        return replace(self, fields=fields, valid=None if self.valid is None else order(self.valid))
+        present = {number: order(rows) for number, rows in self.present.items()}
+        return replace(self, fields=fields, valid=None if self.valid is None else order(self.valid), present=present)
 
     def limited(self, enough: Array) -> Answers:
         """The answers of those rows only that are valid and have enough to go by."""
         return replace(self, valid=enough if self.valid is None else self.valid & enough)
+
+
+class AnswerRoom:
+    """Room for the answers of so many rows, which count as there at first."""
+
+    def __init__(self, layout: Layout, m: int) -> None:
+        self._layout = layout
+        self._outputs = _fields(m, layout.outputs)
+        self._present = {c: np.ones(m, np.bool_) for c in layout.nullable}
+        self._valid = np.ones(m, np.bool_) if layout.optional else None
+
+    @property
+    def arrays(self) -> list[Array]:
+        """What a pass takes: the fields, and what marks which of them are there, and which answers."""
+        return [*self._outputs, *self._present.values(), *([] if self._valid is None else [self._valid])]
+
+    def answers(self) -> Answers:
+        """What a pass has put there."""
+        return Answers(self._outputs, self._valid, not self._layout.single, self._layout.names, self._present)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +127,12 @@ class Kernel:
     def _answers(
         self, name: str, inputs: Sequence[Array], bounds: tuple[Array | int, ...], m: int, states: int
     ) -> Answers:
-        layout = self.layout
-        outputs = _fields(m, layout.outputs)
-        valid = [np.ones(m, np.bool_)] if layout.optional else []
+        room = AnswerRoom(self.layout, m)
         if states > 0 and len(inputs[0]):
             with self._naming_errors():
                 stored = self._storage(states, inputs)
-            self.run(name, *inputs, *bounds, *stored, *outputs, *valid)
-        return Answers(outputs, valid[0] if valid else None, not layout.single)
+            self.run(name, *inputs, *bounds, *stored, *room.arrays)
+        return room.answers()
 
     def _storage(self, states: int, inputs: Sequence[Array]) -> list[Array]:
         """Room for so many states: one array per field, or one row per state where states are arrays."""
@@ -124,8 +145,8 @@ class Kernel:
 def _fields(m: int, dtypes: Sequence[str]) -> list[Array]:
     """Room for so many answers: several fields that fill whole words lie in one struct, as NumPy's users get them."""
     if len(dtypes) == 1 or "bool" in dtypes:
-        return [np.empty(m, dtype) for dtype in dtypes]
-    struct = np.empty(m, [(str(i), dtype) for i, dtype in enumerate(dtypes)])
+        return [np.zeros(m, dtype) for dtype in dtypes]
+    struct = np.zeros(m, [(str(i), dtype) for i, dtype in enumerate(dtypes)])
     return [struct[name] for name in struct.dtype.names or ()]
 
 

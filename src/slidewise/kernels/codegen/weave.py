@@ -130,12 +130,16 @@ class LiftedRows:
 
 @dataclass(frozen=True, slots=True)
 class AnswerArrays:
-    """The answers' arrays; where `lower` may answer None, `valid` beside them, in which that is marked."""
+    """The answers' arrays, and beside them arrays in which None is marked.
+
+    That is `valid` where `lower` may answer None, and one for each field that may be None: `nullable` has the numbers.
+    """
 
     names: tuple[str, ...]
     single: bool
     optional: bool
     place: str = "{}"
+    nullable: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return ", ".join(self._all())
@@ -145,14 +149,37 @@ class AnswerArrays:
 
     def store(self, index: str, value: str) -> str:
         parts = _elements(self.names, index, self.place)
-        if not self.optional:
+        if not self.optional and not self.nullable:
             return f"{parts[0]} = {value}" if self.single else _spread(parts, value, "answer")
-        stored = f"{parts[0]} = answer" if self.single else _spread(parts, "answer", "answer")
+        if self.single:
+            stored = [f"{parts[0]} = answer"]
+        else:
+            marks = dict(zip(self.nullable, _elements(self._marks(), index, self.place), strict=True))
+            stored = ["fields = not_none(answer)"]
+            for c, part in enumerate(parts):
+                stored += [f"{part} = fields[{c}]"] if c not in marks else _none_or_stored(c, part, marks[c])
+        if not self.optional:
+            return "\n".join([f"answer = {value}", *stored])
         (mark,) = _elements(("valid",), index, self.place)
-        return f"answer = {value}\nif answer is None:\n    {mark} = False\nelse:\n    {stored}"
+        inside = "".join(f"\n    {line}" for line in stored)
+        return f"answer = {value}\nif answer is None:\n    {mark} = False\nelse:{inside}"
+
+    def _marks(self) -> tuple[str, ...]:
+        return tuple(f"valid{c}" for c in self.nullable)
 
     def _all(self) -> tuple[str, ...]:
-        return (*self.names, "valid") if self.optional else self.names
+        return (*self.names, *self._marks(), "valid") if self.optional else (*self.names, *self._marks())
+
+
+def _none_or_stored(c: int, part: str, mark: str) -> list[str]:
+    """The lines that store a field, or mark that it is None."""
+    return [
+        f"field{c} = fields[{c}]",
+        f"if field{c} is None:",
+        f"    {mark} = False",
+        "else:",
+        f"    {part} = field{c}",
+    ]
 
 
 def _elements(names: tuple[str, ...], index: str, place: str) -> list[str]:
@@ -186,5 +213,5 @@ def rows_and_answers(layout: Layout, inputs: int, place: str = "{}") -> dict[str
     outputs = numbered("O", len(layout.outputs))
     return {
         "x": InputColumns(numbered("x", inputs), place),
-        "O": AnswerArrays(outputs, layout.single, layout.optional, place),
+        "O": AnswerArrays(outputs, layout.single, layout.optional, place, layout.nullable),
     }

@@ -115,6 +115,9 @@ def _replace_operation(state: StateDict, scope: ir.Scope, statement: ir.Assign) 
     def kind(variable: ir.Var) -> types.Type:
         return types.unliteral(state.typemap[variable.name])
 
+    def operand(variable: ir.Var) -> types.Type:
+        return _not_optional(kind(variable))
+
     def refuse(reason: str) -> None:
         raise TypingError(reason, loc=statement.loc)
 
@@ -131,16 +134,20 @@ def _replace_operation(state: StateDict, scope: ir.Scope, statement: ir.Assign) 
         case ir.Expr(op="binop" | "inplace_binop"):
             arguments = [expr.lhs, expr.rhs]
             fn = expr.fn if expr.op == "binop" else expr.immutable_fn
-            replacement = _for_operation(fn, [kind(a) for a in arguments], target, refuse)
+            replacement = _for_operation(fn, [operand(a) for a in arguments], target, refuse)
         case ir.Expr(op="unary"):
             arguments = [expr.value]
-            _check_promotion(expr.fn, [kind(expr.value)], target, refuse)
-            if expr.fn is operator.invert and kind(expr.value) == types.boolean:
+            _check_promotion(expr.fn, [operand(expr.value)], target, refuse)
+            if expr.fn is operator.invert and operand(expr.value) == types.boolean:
                 refuse("~ of a bool is an integer in Python; write not")
-            replacement = py.int_neg if expr.fn is operator.neg and _as_int(kind(expr.value)) == INT else None
+            replacement = py.int_neg if expr.fn is operator.neg and _as_int(operand(expr.value)) == INT else None
         case ir.Expr(op="call"):
             arguments = list(expr.args)
-            function, kinds = state.typemap[expr.func.name], [kind(a) for a in arguments]
+            function, kinds = state.typemap[expr.func.name], [operand(a) for a in arguments]
+            if isinstance(function, types.NamedTupleClass) and len(target) < len(function.instance_class._fields):
+                refuse(
+                    f"{function.instance_class.__name__} is made with fewer values than it has fields; give all of them"
+                )
             replacement = _for_call(function, kinds, target, refuse)
             key = getattr(function, "typing_key", None)
             if (expr.kws or expr.vararg is not None) and (replacement is not None or key in (round, pow, sum)):
@@ -161,7 +168,7 @@ def _call(
 ) -> tuple[list[ir.Stmt], ir.Expr]:
     """The call of a function, and the statements to put before it."""
     typing = state.typingctx
-    kinds = tuple(_as_int(types.unliteral(state.typemap[a.name])) for a in arguments)
+    kinds = tuple(_as_int(_not_optional(types.unliteral(state.typemap[a.name]))) for a in arguments)
     function_type = typing.resolve_value_type(function)
     signature = typing.resolve_function_type(function_type, kinds, {})
     name = ir.Var(scope, mk_unique_var("$checked"), loc)
@@ -248,6 +255,11 @@ def _for_call(function: types.Type, kinds: list[types.Type], target: types.Type,
 def _as_int(kind: types.Type) -> types.Type:
     """The type of a number that Python computes with: a bool is an integer there."""
     return INT if isinstance(kind, types.Boolean) else kind
+
+
+def _not_optional(kind: types.Type) -> types.Type:
+    """The type that a value has where it is not None; where it is, Python's operations raise, and so does the cast."""
+    return kind.type if isinstance(kind, types.Optional) else kind
 
 
 def _is_numpys(kind: types.Type) -> bool:

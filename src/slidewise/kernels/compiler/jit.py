@@ -42,6 +42,19 @@ def cached_jit(function: F) -> F:
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def not_none(_typing: Context, value: types.Type) -> tuple[Signature, Callable[..., Value]]:
+    """A value that may be None by its type, and is not."""
+    from numba.core import types
+
+    inner = value.type if isinstance(value, types.Optional) else value
+
+    def generate(context: BaseContext, builder: IRBuilder, _signature: Signature, arguments: list[Value]) -> Value:
+        return context.cast(builder, arguments[0], value, inner)
+
+    return inner(value), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
 def borrowed(_typing: Context, array: types.Array) -> tuple[Signature, Callable[..., Value]]:
     """A view of an array without an owner: passing it on counts no references, which takes longer than small steps.
 

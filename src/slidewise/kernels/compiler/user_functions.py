@@ -10,7 +10,7 @@ import builtins
 import sys
 import types
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from slidewise.kernels.compiler.checked_jit import checked_jit
 from slidewise.kernels.compiler.fingerprints import Fingerprint
@@ -81,9 +81,28 @@ def _built(fingerprint: Fingerprint, inside: tuple[Any, ...]) -> Any:
         case "array", array:
             return array.value()
         case "held", by_identity:
+            _check_named_tuple(by_identity.value)
             return by_identity.value
     _, module, name = fingerprint
     return type(name, (), {"__module__": module})()  # of which Numba knows nothing, and says so by its name
+
+
+def _check_named_tuple(value: Any) -> None:
+    """Refuse a class of named tuples that makes or compares them in its own way: compiled code knows the usual ones."""
+    if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        own = {name for name in vars(value) if name.startswith("__")} - _USUAL
+        if own or value.__bases__ != (tuple,):
+            what = f"has {min(own)}" if own else f"derives from {value.__bases__[0].__name__}"
+            raise TypeError(f"the NamedTuple {value.__name__} {what} of its own, which compiled code does not know")
+
+
+class _Usual(NamedTuple):
+    """Nothing but fields."""
+
+    field: int = 0
+
+
+_USUAL = {*vars(_Usual), "__annotate__", "__annotations__", "__firstlineno__", "__static_attributes__", "__slots__"}
 
 
 def _built_function(fingerprint: Fingerprint, inside: tuple[Any, ...], finish: Callable[[Any], Any]) -> Any:

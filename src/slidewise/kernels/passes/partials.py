@@ -18,7 +18,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.errors import OperatorFailedError, SlidewiseError
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.codegen.kernel import Answers, Kernel, number_kernel
+from slidewise.kernels.codegen.kernel import AnswerRoom, Answers, Kernel, number_kernel
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.running import gathered, spread
 from slidewise.operators.operator import Operator
@@ -94,14 +94,12 @@ class Partials:
 
     def _compiled(self, fields: list[Array], starts: Array, ends: Array) -> Answers:
         kernel = self._kernel()
-        layout = kernel.layout
         m = len(starts)
-        outputs = [np.zeros(m, dtype) for dtype in layout.outputs]
-        valid = [np.ones(m, np.bool_)] if layout.optional else []
+        room = AnswerRoom(kernel.layout, m)
         if m and len(fields[0]):
             front = [np.empty(int(longest(starts, ends)), field.dtype) for field in fields]
-            kernel.run("bounds_pass", *fields, starts, ends, *front, *outputs, *valid, partials=True)
-        return Answers(outputs, valid[0] if valid else None, not layout.single)
+            kernel.run("bounds_pass", *fields, starts, ends, *front, *room.arrays, partials=True)
+        return room.answers()
 
     def _kernel(self) -> Kernel:
         assert self.dtypes is not None

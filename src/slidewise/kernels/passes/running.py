@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.codegen.kernel import Answers, number_kernel
+from slidewise.kernels.codegen.kernel import AnswerRoom, Answers, number_kernel
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import State
@@ -33,12 +33,9 @@ def running(
     fields = spread(op, layout, states)
     if fields is None:
         return None
-    m = len(inputs[0])
-    outputs = [np.empty(m, dtype) for dtype in layout.outputs]
-    valid = [np.ones(m, np.bool_)] if layout.optional else []
-    kernel.run("running_pass", *inputs, offsets, started, *fields, *outputs, *valid)
-    answers = Answers(outputs, valid[0] if valid else None, not layout.single)
-    return answers, _gathered(op, inputs, offsets, states, fields)
+    room = AnswerRoom(layout, len(inputs[0]))
+    kernel.run("running_pass", *inputs, offsets, started, *fields, *room.arrays)
+    return room.answers(), _gathered(op, inputs, offsets, states, fields)
 
 
 def spread(op: Operator, layout: Layout, states: list[State]) -> list[Array] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.codegen.kernel import Answers, Kernel, number_kernel
+from slidewise.kernels.codegen.kernel import AnswerRoom, Answers, Kernel, number_kernel
 from slidewise.kernels.passes.spanning_objects import SpanningObjects, spanning_objects
 from slidewise.operators.operator import Operator
 
@@ -72,11 +72,10 @@ class Spanning:
         if middle is not None:
             for field, number in zip(front, middle, strict=True):
                 field[h] = number
-        outputs = [np.zeros(len(starts), dtype) for dtype in self._layout.outputs]
-        valid = [np.ones(len(starts), np.bool_)] if self._layout.optional else []
+        room = AnswerRoom(self._layout, len(starts))
         windows = h, middle is not None, starts, ends, enough
-        self._kernel.run("spanning_pass", *elements, *windows, *front, *outputs, *valid, partials=partials)
-        return Answers(outputs, valid[0] if valid else None, not self._layout.single)
+        self._kernel.run("spanning_pass", *elements, *windows, *front, *room.arrays, partials=partials)
+        return room.answers()
 
     def _fields(self, count: int) -> list[Array]:
         return [np.zeros(count, dtype) for dtype in self._layout.fields]

@@ -36,6 +36,7 @@ from slidewise.live.snapshot.checks import (
 )
 from slidewise.live.types import Key, Time
 from slidewise.operators.values.equality import same
+from slidewise.operators.values.state_shapes import decoded, encoded
 from slidewise.swag.fiba.check import entries
 from slidewise.swag.fiba.serialise import rebuild, shape_of
 
@@ -47,17 +48,15 @@ if TYPE_CHECKING:
 
 def write_states(out: Writer, member: Member, states: list[Any]) -> None:
     """States of a member's operator, encoded."""
-    encode = member.operator.encode
-    plain = states if encode is None else [encode(state) for state in states]
+    plain = [encoded(member.operator, state) for state in states]
     write_plain(out.row, plain, f"a state of {member.name!r}", "; give its operator encode= and decode=")
 
 
 def read_states(source: Reader, member: Member) -> list[Any]:
     """States of a member's operator, decoded and checked."""
-    encoded = source.row()
-    decode = member.operator.decode
+    stored = source.row()
     with reading(f"a state of {member.name!r}"):
-        states = encoded if decode is None else [decode(state) for state in encoded]
+        states = [decoded(member.operator, state) for state in stored]
         check_states(member.operator, states)
     return states
 

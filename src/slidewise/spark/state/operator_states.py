@@ -12,14 +12,14 @@ from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.errors import SlidewiseError
 from slidewise.operators.values.equality import shown
+from slidewise.operators.values.state_shapes import decoded, encoded
 from slidewise.spark.state.page_checks import reading, whole
 
 
 def write_state(out: Writer, member: Member, state: Any) -> None:
     """Serialise a state as a plain value, as its operator encodes it."""
-    encode = member.operator.encode
     try:
-        out.value(state if encode is None else encode(state))
+        out.value(encoded(member.operator, state))
     except NotPlainError as error:
         raise SlidewiseError(
             f"a state of {member.name!r} is or holds {error}, which cannot be stored: only numbers, bools, text, "
@@ -30,7 +30,7 @@ def write_state(out: Writer, member: Member, state: Any) -> None:
 def read_state(source: Reader, member: Member) -> Any:
     """Deserialise a state; ValueError where its operator can have none such."""
     stored, operator = source.value(), member.operator
-    state = stored if operator.decode is None else operator.decode(stored)
+    state = decoded(operator, stored)
     if operator.is_state is not None and not operator.is_state(state):
         raise ValueError(f"{shown(stored)} is no state of {operator.name!r}")
     return state
