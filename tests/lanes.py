@@ -136,6 +136,7 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         by=by,
         at_least=window.at_least,
         grain=window.grain,
+        delay=window.delay,
     )
 
 
@@ -613,6 +614,8 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
     if definition.on is None:
         return mine[: at if left else at + 1]
     now = ticks[mine[at]]
+    if window.delay is not None:
+        now -= window.delay.ns if isinstance(window.delay, Duration) else window.delay
     width = window.last.ns if isinstance(window.last, Duration) else window.last
     start = None if width is None else now - width
     if window.grain is not None:

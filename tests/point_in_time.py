@@ -60,6 +60,8 @@ def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> 
     window = aggregate.window
     assert window is not None
     left = window.closed in ("left", "neither")
+    if window.delay is not None:
+        now -= window.delay.ns if isinstance(window.delay, Duration) else window.delay
     past = [i for i in mine if (ticks[i] < now if left else ticks[i] <= now)]
     if window.rows is not None:
         past = past[-window.rows :]

@@ -323,6 +323,10 @@ def _check_on_beat(name: str, window: Window, beat: Length) -> None:
             f"{name!r} is over {window.words}, and with every={_length(beat)!r} rows of one beat share a partial, so "
             "they cannot be counted one by one; leave out rows=, or every="
         )
+    if window.kind.no_beats:
+        raise SlidewiseError(
+            f"{name!r} is over {window.words}, and with every={_length(beat)!r} {window.kind.no_beats}"
+        )
     if window.keeps is Keeps.CELLS:
         raise SlidewiseError(
             f"{name!r} has a grain, but with every={_length(beat)!r} rows of one beat share a partial already, and "

@@ -30,7 +30,8 @@ from slidewise.windows import Duration
 Find = Callable[[OperatorPath], Operator]
 
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
-_COLUMN = ("operator", "parameters", "of", "where", "over", "rows", "closed", "at_least", "grain")
+_WINDOW = ("rows", "closed", "at_least", "grain", "delay")
+_COLUMN = ("operator", "parameters", "of", "where", "over", *_WINDOW)
 
 
 def to_dict(definition: Definition) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def _aggregate_in(where: str, written: Mapping[str, Any], find: Find) -> Aggrega
         aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
         if "where" in written:
             aggregate = aggregate.where(_condition_in(written["where"], find))
-        window = {key: written[key] for key in ("rows", "closed", "at_least", "grain") if key in written}
+        window = {key: written[key] for key in _WINDOW if key in written}
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error

@@ -90,8 +90,9 @@ class Explained:
             return "a batch reads its keys' whole windows, since ranks need every value"
         if op.traits.grows:
             return "a batch reads its keys' whole windows, since a state is as large as its rows"
-        if self.aggregate.window is not None and self.aggregate.window.kind.whole:
-            return "a batch reads its keys' whole windows, since rows are counted from the newest on"
+        whole = "" if self.aggregate.window is None else self.aggregate.window.kind.whole
+        if whole:
+            return f"a batch reads its keys' whole windows, since {whole}"
         if op.traits.spanning is not None:
             return "what a batch reads and writes does not grow with the window, since states have a bounded size"
         return ""

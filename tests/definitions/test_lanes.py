@@ -316,6 +316,32 @@ CASES = [
         BIG,
     ),
     Case(
+        "a delay",
+        sliding(
+            week=sw.sum("load").over("9s", delay="4s"),
+            edge=sw.collect("load").over("5s", delay="1s", closed="both"),
+            before=sw.collect("load").over("6s", delay="2s", closed="left"),
+            inside=sw.count().over("7s", delay="30s", closed="neither"),
+            good=sw.max("temp").where("ok").over("9s", delay="3s", at_least=2),
+            middle=sw.median("load").over("9s", delay="4s"),
+            middle_before=sw.quantile(0.9)("load").over("9s", delay="1s", closed="left"),
+            word=words("tag").over("6s", delay="3s"),
+            rise=sw.sum("load").over("3s") - sw.sum("load").over("3s", delay="3s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "a delay where times are numbers",
+        sw.Sliding(
+            by="line",
+            on="temp_place",
+            ties="seq",
+            some=sw.sum("load").over(2.5, delay=1.25),
+            listed=sw.collect("load").over(3, delay=0.5, closed="both"),
+        ),
+        BIG.append_column("temp_place", pa.array([i // 3 * 0.75 for i in range(len(BIG))])),
+    ),
+    Case(
         "grain",
         sliding(
             right=sw.sum("load").over("7s", grain="3s"),

@@ -11,6 +11,7 @@ from slidewise.arrays import Array
 from slidewise.engine.sorting import RowOrder
 from slidewise.errors import SlidewiseError, SnapshotError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
+from slidewise.kernels.bounds.queries import shifted_bounds
 from slidewise.kernels.bounds.rows_and_times import newest_rows, row_bounds, time_bounds
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.windows import Duration, Window
@@ -50,7 +51,7 @@ def spec_bounds(spec: WindowSpec, places: Array, offsets: Array, peers: bool) ->
         # Rows that come are sorted, so these were stored, and the bounds are not filled in.
         raise SnapshotError(f"rows that were kept for {spec.members[0].name!r} are not in order; start anew")
     if not peers and not extent.open_right:
-        ends = np.arange(1, len(places) + 1)
+        ends = np.minimum(ends, np.arange(1, len(places) + 1))
     return newest_rows(starts, ends, extent.limit), ends
 
 
@@ -87,12 +88,23 @@ def _limited(extent: Extent, places: Array, offsets: Array, starts: Array, ends:
     return backwards
 
 
+def _shifted(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
+    """Windows that do not end at their rows."""
+    falls = places[1:] < places[:-1]
+    falls[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(places))] - 1] = False  # from key to key
+    if falls.any():
+        return int(falls.argmax()) + 1
+    shifted_bounds(extent, places, offsets, starts, ends)
+    return -1
+
+
 _PASSES: dict[str, Callable[[Extent, Array, Array, Array, Array], int]] = {
     "rows": _stretch,
     "time": _stretch,
     "running": _stretch,
     "grain": _rounded,
     "limited": _limited,
+    "delayed": _shifted,
 }
 
 

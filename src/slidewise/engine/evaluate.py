@@ -55,7 +55,7 @@ def answer(
         if times is not None and backwards >= 0:
             raise backwards_error(times, grouped)
         present = valid if grouped is None or valid is None else grouped.to_sorted(valid)
-        answers = over_bounds(op, inputs, present, starts, ends, least, window.open_right)
+        answers = over_bounds(op, inputs, present, starts, ends, least, window.may_be_empty)
     if grouped is not None:
         answers = answers.moved(grouped.to_input)
     return named_fields(op, answers)

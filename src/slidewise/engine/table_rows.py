@@ -160,7 +160,7 @@ class TableRows:
 
     def _may_be_empty(self, window: Window) -> bool:
         """Whether a window may hold no rows, whatever their values."""
-        return window.open_right
+        return window.may_be_empty
 
     def _to_input(self, answers: Array) -> Array:
         """Answers over windows in the order of the rows that asked."""

@@ -22,6 +22,7 @@ from slidewise.swag.interface import Swag
 from slidewise.swag.order_statistics import OrderStatistics
 from slidewise.swag.subtract_on_evict import SubtractOnEvict
 from slidewise.windows import Window
+from slidewise.windows.delayed import youngest
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import lowest
 from slidewise.windows.kind import Keeps
@@ -48,6 +49,7 @@ class WindowSpec:
             "columns",
             "condition",
             "declared",
+            "delay",
             "edge",
             "enough",
             "grain",
@@ -80,12 +82,13 @@ class WindowSpec:
         self.width: Any = extent.width
         self.grain: Any = extent.grain
         self.limit: int | None = extent.limit
-        self.whole = _whole(self.width, self.edge)
+        self.delay: Any = extent.delay
+        self.whole = _whole(self.width, self.edge, self.delay)
 
     @property
     def extent(self) -> Extent:
         """How far its windows reach back, in the unit of places."""
-        return Extent(self.kind, self.width, self.grain, self.edge, self.is_open, self.limit)
+        return Extent(self.kind, self.width, self.grain, self.edge, self.is_open, self.limit, self.delay)
 
     @property
     def before_arguments(self) -> int:
@@ -98,8 +101,13 @@ class WindowSpec:
             return lowest(place, self.width, self.grain, self.edge)
         if isinstance(place, int):
             return place - self.whole
-        edge = place - self.width
-        return edge if self.edge else min(math.nextafter(edge, math.inf), place)
+        end = place if self.delay is None else place - float(self.delay)
+        edge = end - self.width
+        return edge if self.edge else min(math.nextafter(edge, math.inf), end)
+
+    def young(self, place: int | float) -> Any:
+        """Rows whose place is not above this one are young enough for the window that ends at, or before, `place`."""
+        return youngest(place, self.delay or 0, self.is_open)
 
     def scaled(self, unit: int) -> WindowSpec:
         """The same with its stretches of time in a larger unit."""
@@ -107,7 +115,8 @@ class WindowSpec:
             return self
         scaled = copy(self)
         scaled.width = Fraction(self.width, unit)
-        scaled.whole = _whole(scaled.width, self.edge)
+        scaled.delay = None if self.delay is None else Fraction(self.delay, unit)
+        scaled.whole = _whole(scaled.width, self.edge, scaled.delay)
         scaled.grain = None if self.grain is None else Fraction(self.grain, unit)
         return scaled
 
@@ -168,10 +177,12 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
     return list(specs.values())
 
 
-def _whole(width: Any, edge: bool) -> int:
+def _whole(width: Any, edge: bool, delay: Any = None) -> int:
     """The age of the oldest row that a window of this width holds, where places are whole numbers."""
     if width is None:
         return 0
+    if delay is not None:
+        width = Fraction(width) + Fraction(delay)
     fits = int(width) == width
     return int(width) - (1 if fits and not edge else 0)
 

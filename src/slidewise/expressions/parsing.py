@@ -23,7 +23,7 @@
     aggregate  = operator "(" [expression, ...] ")" [where condition] over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
     window     = all | 100 rows | 7 days | 1h 30m | 3600                                 a number where times are
-    option     = rows 100 | closed left | at_least 10 | grain 1 hour
+    option     = rows 100 | closed left | at_least 10 | grain 1 hour | delay 1 day
 
 `=` is `==` and `<>` is `!=`. Words of the language, functions and built-in operators may be written in capital letters.
 An operator's parameters are constants, bytes such as x'00ff', and lists of them in brackets. What an operator is, the
@@ -84,6 +84,7 @@ class Windowless(Protocol):
         closed: str = "right",
         at_least: int | None = None,
         grain: Any = None,
+        delay: Any = None,
     ) -> Expression: ...
 
 

@@ -109,25 +109,28 @@ class RevisableState:
                 tree.fill(sorted(((at[t[-1]], v) for t, v in old.contents()), key=lambda entry: entry[0]))
         return other
 
-    def affected(self, spec: WindowSpec, row: RevisableRow, counts: bool) -> range:
+    def affected(self, spec: WindowSpec, row: RevisableRow, counts: bool) -> list[range]:
         """Which rows' windows a new row changes, itself included; `counts` is whether the aggregates count it."""
         place = row.place
         time = place[0]
         i = bisect_left(self.places, place)
         if spec.numbered:
-            return range(i, min(i + spec.whole + 1, len(self.places)))
+            return [range(i, min(i + spec.whole + 1, len(self.places)))]
         if not counts and spec.limit is None:
-            return range(i, i + 1)
+            return [range(i, i + 1)]
         first = i if spec.is_open else bisect_left(self.places, (time,))
         stop = len(self.places)
         if not spec.running:
             stop = bisect_right(self.places, time, lo=i, key=lambda place: spec.cut(place[0]))
-        return range(first, max(stop, i + 1))
+        if spec.delay is not None:
+            first = bisect_left(self.places, time, lo=i, key=lambda place: spec.young(place[0]))
+            return [range(i, i + 1), range(max(first, i + 1), max(stop, i + 1))]
+        return [range(first, max(stop, i + 1))]
 
     def answers(self, spec: WindowSpec, at: int, index: int) -> list[Any]:
         """The answers of a spec for the row at this index. Combine calls: O(log n) for each operator."""
         time = self.places[index][0]
-        stop: RowPlace = (time,) if spec.is_open else (time, LAST)
+        stop = _stop(spec, time)
         start: RowPlace | None = None
         if spec.numbered:
             first = max(index - spec.whole, 0)
@@ -144,7 +147,7 @@ class RevisableState:
 
     def answers_at(self, spec: WindowSpec, at: int, time: Time) -> list[Any]:
         """The answers of a spec as of a time, where no row comes. Combine calls: O(log n) for each operator."""
-        stop: RowPlace = (time,) if spec.is_open else (time, LAST)
+        stop = _stop(spec, time)
         start: RowPlace | None = None
         if spec.numbered:
             last = bisect_left(self.places, stop)
@@ -226,3 +229,10 @@ class RevisableState:
                 undo()
             raise
         self.bases[at] = bases
+
+
+def _stop(spec: WindowSpec, time: Time) -> RowPlace:
+    """The place behind all rows of a window that ends at, or a delay before, a time."""
+    if spec.delay is not None:
+        return spec.young(time), LAST
+    return (time,) if spec.is_open else (time, LAST)

@@ -324,7 +324,9 @@ class _Change:
         peers: Time | None = None
         values: list[Any] = []
         # A row that counts touches its peers from the first on, also those before a row that does not.
-        ranges = [state.affected(spec, row, event.arguments[at] is not None) for row, event in pairs]
+        ranges = [
+            affected for row, event in pairs for affected in state.affected(spec, row, event.arguments[at] is not None)
+        ]
         for affected in sorted(ranges, key=lambda affected: affected.start):
             for index in range(max(affected.start, done), affected.stop):
                 time = state.places[index][0]

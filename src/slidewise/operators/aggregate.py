@@ -70,6 +70,7 @@ class Aggregate(Expression):
         closed: str = "right",
         at_least: int | None = None,
         grain: Duration | timedelta | str | int | float | None = None,
+        delay: Duration | timedelta | str | int | float | None = None,
     ) -> Aggregate:
         """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far.
 
@@ -77,10 +78,12 @@ class Aggregate(Expression):
 
         With `grain="1 second"` the old edge of a stretch of time is rounded down to whole seconds: rows leave together,
         and what is kept of a key is one partial aggregate for each second, however many rows there are.
+
+        With `delay="1 day"` the stretch of time ends one day before the row.
         """
         if self.window is not None:
             raise SlidewiseError(f"{self!r} has a window already; write a second aggregate for a second window")
-        window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain)
+        window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay)
         check_partials(self.operator, window)
         return replace(self, window=window)
 
@@ -178,7 +181,7 @@ def parameter_text(value: object) -> str:
 def _window_text(window: Window) -> str:
     written = window.written()
     text = str(written["over"]) if "over" in written else f"{written.pop('rows')} rows"
-    return text + "".join(f" {key} {written[key]}" for key in ("rows", "closed", "at_least", "grain") if key in written)
+    return text + "".join(f" {key} {value}" for key, value in written.items() if key != "over")
 
 
 def check_partials(op: Operator, window: Window) -> None:

@@ -12,7 +12,7 @@ class Extent(NamedTuple):
     """A kind of window with its length; None as the width has no end, and None as the grain rounds nothing.
 
     `edge` takes in rows exactly `width` ago, and `open_right` leaves out the row itself and its peers. `limit` is how
-    many of the rows that are left the window holds at most, the newest.
+    many of the rows that are left the window holds at most, the newest. With a `delay` it ends so long before the row.
     """
 
     kind: Kind
@@ -21,9 +21,15 @@ class Extent(NamedTuple):
     edge: bool
     open_right: bool
     limit: int | None = None
+    delay: Fraction | float | None = None
+
+    @property
+    def shifted(self) -> bool:
+        """Whether the window ends elsewhere than at the row."""
+        return self.delay is not None
 
     @property
     def reach(self) -> Fraction:
         """How far back a row of the window can lie; a rounded edge lies farther by less than a grain."""
         assert self.width is not None
-        return Fraction(self.width) + Fraction(self.grain or 0)
+        return Fraction(self.width) + Fraction(self.grain or 0) + Fraction(self.delay or 0)

@@ -25,7 +25,11 @@ class Kind:
     numbered: ClassVar[bool] = False  # its length is a number of rows, so rows of equal time come one after the other
     shared: ClassVar[bool] = False  # its windows differ in their length only, so several may share one structure
     timed: ClassVar[bool] = False  # its length is a stretch of time, so rows need times
-    whole: ClassVar[bool] = False  # a batch of a stream reads a key's whole window, however large
+    whole: ClassVar[str] = (
+        ""  # why a batch of a stream reads a key's whole window, however large; empty where it does not
+    )
+
+    no_beats: ClassVar[str] = ""  # why it has no answers on a beat, and what to do; empty where it has
 
     def words(self, window: Window) -> str:
         """A window's length in words."""

@@ -16,7 +16,7 @@ class LimitedKind(Kind):
     name = "limited"
     keeps = Keeps.ROWS
     timed = True
-    whole = True
+    whole = "rows are counted from the newest on"
 
     def words(self, window: Window) -> str:
         return f"{window.last}, {window.rows} rows at most"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from slidewise.errors import WindowError, did_you_mean
+from slidewise.windows.delayed import DELAYED, check_delay
 from slidewise.windows.duration import Duration
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import GRAIN, check_grain
@@ -34,7 +35,8 @@ class Window:
     With both, it is the newest rows of the stretch of time.
 
     `at_least` is the number of rows below which the answer is null; None leaves it to the operator. `grain` rounds the
-    old edge of a stretch of time down to a multiple of it, so that rows leave together.
+    old edge of a stretch of time down to a multiple of it, so that rows leave together. With a `delay` the stretch ends
+    so long before the row.
 
     >>> Window.of("10 minutes", closed="both")
     over('10 minutes', closed='both')
@@ -44,6 +46,8 @@ class Window:
     over('1 hour', grain='1 second')
     >>> Window.of("1 hour", rows=100)
     over('1 hour', rows=100)
+    >>> Window.of("7 days", delay="1 day")
+    over('7 days', delay='1 day')
     """
 
     rows: int | None = None
@@ -51,6 +55,7 @@ class Window:
     closed: str = "right"
     at_least: int | None = None
     grain: Length | None = None
+    delay: Length | None = None
 
     @classmethod
     def of(
@@ -61,6 +66,7 @@ class Window:
         closed: str = "right",
         at_least: int | None = None,
         grain: Length | timedelta | str | None = None,
+        delay: Length | timedelta | str | None = None,
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
@@ -75,13 +81,14 @@ class Window:
         at_least = None if at_least is None else int(at_least)
         length = None if last is None or last == "all" else check_length(last)
         fine = None if grain is None else check_grain(grain, length)
+        late = None if delay is None else check_delay(delay, length, rows, grain)
         number = None if rows is None else check_rows(rows, closed, at_least, length is not None)
         if number is not None and fine is not None:
             raise WindowError(
                 f"grain={grain!r} and rows={rows!r} do not go together: rows that are counted leave one by one, and "
                 "with a grain together; leave out one of them"
             )
-        return cls(number, length, closed, at_least, fine)
+        return cls(number, length, closed, at_least, fine, late)
 
     @property
     def kind(self) -> Kind:
@@ -90,6 +97,8 @@ class Window:
             return ROWS if self.last is None else LIMITED
         if self.last is None:
             return RUNNING
+        if self.delay is not None:
+            return DELAYED
         return TIME if self.grain is None else GRAIN
 
     @property
@@ -113,6 +122,11 @@ class Window:
         return self.closed == "right"
 
     @property
+    def may_be_empty(self) -> bool:
+        """Whether the window may hold no rows at all: neither the row itself nor others."""
+        return self.open_right or self.delay is not None
+
+    @property
     def open_right(self) -> bool:
         """Whether a row and its peers are left out of their own window."""
         return self.closed in ("left", "neither")
@@ -125,19 +139,21 @@ class Window:
     @property
     def bounds_key(self) -> tuple[object, ...]:
         """A key that is equal for windows which hold the same rows."""
-        return self.rows, self.last, self.closed, self.grain
+        return self.rows, self.last, self.closed, self.grain, self.delay
 
     def extent(self, unit: int | None = None) -> Extent:
         """How far the window reaches back; a stretch of time in a unit of so many nanoseconds."""
         width = self.rows if self.last is None else length_in(self.last, unit)
         grain = None if self.grain is None else length_in(self.grain, unit)
         limit = None if self.last is None else self.rows
-        return Extent(self.kind, width, grain, self.edge, self.open_right, limit)
+        delay = None if self.delay is None else length_in(self.delay, unit)
+        return Extent(self.kind, width, grain, self.edge, self.open_right, limit, delay)
 
     def described(self) -> list[object]:
         """All of the window that stored state depends on, as JSON holds it: part of fingerprints, so it stays."""
         described: list[object] = [self.rows, _stored(self.last), self.closed, self.at_least]
-        return described if self.grain is None else [*described, _stored(self.grain)]
+        described += [] if self.grain is None else [_stored(self.grain)]
+        return described if self.delay is None else [*described, ["delay", _stored(self.delay)]]
 
     def written(self) -> dict[str, str | int | float]:
         """The window as files hold it; what `over` has by itself is left out."""
@@ -152,6 +168,8 @@ class Window:
             written["at_least"] = self.at_least
         if self.grain is not None:
             written["grain"] = as_written(self.grain)
+        if self.delay is not None:
+            written["delay"] = as_written(self.delay)
         return written
 
     def __repr__(self) -> str:
@@ -166,6 +184,8 @@ class Window:
             parts.append(f"at_least={self.at_least}")
         if self.grain is not None:
             parts.append(f"grain={_shown(self.grain)}")
+        if self.delay is not None:
+            parts.append(f"delay={_shown(self.delay)}")
         return f"over({', '.join(parts)})"
 
 

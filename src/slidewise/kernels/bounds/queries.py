@@ -11,9 +11,10 @@ from slidewise.arrays import Array
 from slidewise.kernels.bounds.grain import lows as grain_lows
 from slidewise.kernels.bounds.rows_and_times import newest_rows
 from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.windows.delayed import least_age
 from slidewise.windows.extent import Extent
 
-_LEAST = np.iinfo(np.int64).min
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def query_bounds(
@@ -26,10 +27,18 @@ def query_bounds(
     """
     index = np.int32 if len(places) < 2**31 - 1 else np.int64
     starts, ends = np.empty(len(queries), index), np.empty(len(queries), index)
-    if len(queries):
+    if len(queries) and extent.shifted:
+        low, high = lowest_places(extent, queries), highest_places(extent, queries)
+        _between(places, offsets, query_offsets, low, high, starts, ends)
+    elif len(queries):
         low = lowest_places(extent, queries)
         _bounds(places, offsets, queries, query_offsets, low, extent.open_right, starts, ends)
     return newest_rows(starts, ends, extent.limit), ends
+
+
+def shifted_bounds(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> None:
+    """Fill in the bounds [starts, ends) of windows that do not end at their rows; places never fall within a key."""
+    _between(places, offsets, offsets, lowest_places(extent, places), highest_places(extent, places), starts, ends)
 
 
 def lowest_places(extent: Extent, queries: Array) -> Array:
@@ -40,13 +49,30 @@ def lowest_places(extent: Extent, queries: Array) -> Array:
     if extent.grain is not None:
         return grain_lows(queries, extent.width, extent.grain, extent.edge)
     if not whole:
+        queries = queries - float(extent.delay or 0)
         low = queries - float(extent.width)
         return low if extent.edge else np.minimum(np.nextafter(low, np.inf), queries)
-    width = Fraction(extent.width)
+    width = Fraction(extent.width) + Fraction(extent.delay or 0)
     oldest = int(width) - (0 if extent.edge or width.denominator != 1 else 1)  # the greatest age that is in
-    if oldest >= 2**63:
-        return np.array([max(place - oldest, _LEAST) for place in queries.tolist()], np.int64)
-    return np.where(queries >= _LEAST + oldest, queries - np.int64(max(oldest, 0)), _LEAST)
+    return _moved(queries, -max(oldest, 0))
+
+
+def highest_places(extent: Extent, queries: Array) -> Array:
+    """The highest place that is in the window at each place."""
+    delay = extent.delay or 0
+    if queries.dtype == np.int64:
+        return _moved(queries, -least_age(delay, extent.open_right))
+    end = queries - float(delay)
+    return np.nextafter(end, -np.inf) if extent.open_right else end
+
+
+def _moved(places: Array, by: int) -> Array:
+    """Whole places moved by so many ticks; none goes beyond the first or the last that there is."""
+    if not -(2**63) < by < 2**63:
+        return np.array([min(max(place + by, _LEAST), _GREATEST) for place in places.tolist()], np.int64)
+    if by <= 0:
+        return np.where(places >= _LEAST - by, places + np.int64(by), _LEAST)
+    return np.where(places <= _GREATEST - by, places + np.int64(by), _GREATEST)
 
 
 @jit
@@ -88,6 +114,21 @@ def _bounds(
         stop = offsets[k + 1]
         for i in range(query_offsets[k], query_offsets[k + 1]):
             end = _first_from(places, end, stop, queries[u(i)], not left)
+            start = _first_from(places, start, end, lows[u(i)], False)
+            starts[u(i)] = start
+            ends[u(i)] = end
+
+
+@cached_jit
+def _between(
+    places: Array, offsets: Array, query_offsets: Array, lows: Array, highs: Array, starts: Array, ends: Array
+) -> None:
+    """The bounds of the places from a low up to a high, both included; neither ever falls within a key."""
+    for k in range(len(query_offsets) - 1):
+        start = end = offsets[k]
+        stop = offsets[k + 1]
+        for i in range(query_offsets[k], query_offsets[k + 1]):
+            end = _first_from(places, end, stop, highs[u(i)], True)
             start = _first_from(places, start, end, lows[u(i)], False)
             starts[u(i)] = start
             ends[u(i)] = end

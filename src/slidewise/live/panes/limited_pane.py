@@ -10,6 +10,7 @@ from typing import Any
 
 from slidewise.engine.running_pane import Row
 from slidewise.engine.window_spec import WindowSpec
+from slidewise.live.panes.delayed_pane import folded
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.swag_pane import SwagPane
 from slidewise.live.types import Arguments, Place
@@ -118,7 +119,7 @@ class LimitedRowPane(OpenRowPane):
             elif member.operator.traits.order_statistic is not None:
                 answers.append(swag._query_without(n, [row[0] for row in counted]))
             else:
-                answers.append(swag._query_without(n, [_folded(member.operator, counted)]))
+                answers.append(swag._query_without(n, [folded(member.operator, counted)]))
         return answers
 
     def _index_places(self) -> None:
@@ -155,10 +156,3 @@ class LimitedRowPane(OpenRowPane):
         return next((row[0], *row[2:]) for row in reversed(self.all_rows()) if row[1])
 
     push = SwagPane.push
-
-
-def _folded(operator: Any, rows: list[Any]) -> State:
-    state = operator.lift(*rows[0])
-    for row in rows[1:]:
-        state = operator.combine(state, operator.lift(*row))
-    return state

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.panes.cell_pane import CellPane
+from slidewise.live.panes.delayed_pane import DelayedRowPane
 from slidewise.live.panes.limited_pane import LimitedRowPane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import shared_panes
@@ -56,6 +57,8 @@ def new_panes(specs: list[WindowSpec]) -> list[Pane]:
 def _row_pane(spec: WindowSpec) -> Pane:
     if spec.limit is not None:
         return LimitedRowPane(spec)
+    if spec.delay is not None:
+        return DelayedRowPane(spec)
     return OpenRowPane(spec) if spec.is_open else RowPane(spec)
 
 

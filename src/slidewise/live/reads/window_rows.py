@@ -24,4 +24,5 @@ def window_rows(live: Live, key_state: Any, at: int, time: Time) -> int:
     rows = pane.all_rows()
     if spec.limit is not None:
         return sum(row[1] for row in rows[-spec.limit :] if row[0] >= cut)
-    return sum(row[0] >= cut for row in rows)
+    young = spec.young(time) if spec.delay is not None else place
+    return sum(cut <= row[0] <= young for row in rows)

@@ -16,6 +16,7 @@ from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.window_spec import Member
 from slidewise.errors import SnapshotError
 from slidewise.live.panes.cell_pane import CellPane, GrainCell
+from slidewise.live.panes.delayed_pane import DelayedRowPane
 from slidewise.live.panes.limited_pane import LimitedRowPane
 from slidewise.live.panes.pane import Pane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
@@ -102,7 +103,7 @@ def _write_rows(out: Writer, pane: RowPane | SharedPane) -> None:
             out.row(lengths)
             write_states(out, member, states)
         return
-    out.size(len(pane.waiting) if isinstance(pane, OpenRowPane) else 0)
+    out.size(len(pane.waiting) if isinstance(pane, OpenRowPane | DelayedRowPane) else 0)
     _write_swags(out, pane)
 
 
@@ -151,7 +152,7 @@ def read_panes(source: Reader, live: Live, key_state: KeyState, version: int) ->
                 elif isinstance(pane, SharedPane):
                     _read_shared(source, pane, rows, version)
                 else:
-                    _read_row_pane(source, pane, rows)
+                    _read_row_pane(source, pane, rows, key_state.now)
     for pane in key_state.panes:
         if isinstance(pane, SharedPane) and pane.leads:
             pane.shared.restore()
@@ -170,17 +171,22 @@ def _read_shared(source: Reader, pane: SharedPane, rows: list[Any], version: int
     pane.restored = rows, partials
 
 
-def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any]) -> None:
+def _read_row_pane(source: Reader, pane: RowPane, rows: list[Any], now: Any) -> None:
     """How many of the rows wait, and the SWAGs."""
     waiting = source.size()
     first = len(rows) - waiting
-    require(first >= 0 and (not waiting or pane.spec.is_open), f"{waiting} of {len(rows)} rows wait")
-    if waiting:
+    delayed = isinstance(pane, DelayedRowPane)
+    require(first >= 0 and (not waiting or delayed or pane.spec.is_open), f"{waiting} of {len(rows)} rows wait")
+    if delayed:
+        require(not first or rows[first - 1][0] <= pane.spec.young(now), "a row is in the window before its delay")
+    elif waiting:
         newest = rows[-1][0]
         together = rows[first][0] == newest and (not first or rows[first - 1][0] < newest)
         require(together, "rows wait that are not of the newest time")
     pane.hold(rows[:first])
-    if isinstance(pane, OpenRowPane):
+    if isinstance(pane, DelayedRowPane):
+        pane.waiting.extend(rows[first:])
+    elif isinstance(pane, OpenRowPane):
         pane.waiting, pane.joined = rows[first:], None
         if waiting:
             with suppress(Exception):  # an operator that refuses: it is made when it is read

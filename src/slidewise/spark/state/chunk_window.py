@@ -81,7 +81,7 @@ def chunk_aggregates(specs: list[WindowSpec], sample: SortedRows, numbers: bool 
             run = spanning(member.operator, tuple(str(x.dtype) for x in data))
             run = None if numbers and not isinstance(run, Spanning) else run
             members[run is not None].append((member, run))
-        if spec.limit is not None:  # where such a window begins is known by its rows only
+        if spec.kind.whole:  # such a window begins, or ends, where only its rows can tell
             members = {True: [], False: [*members[True], *members[False]]}
         for bounded, some in members.items():
             if some:

@@ -234,7 +234,7 @@ class LargeKey:
 
     def _is_in(self, spec: WindowSpec, place: int, last: int) -> bool:
         """Whether a place is in the window that ends at another."""
-        return bool(last - place < spec.width or (last - place == spec.width and spec.edge))
+        return bool(place >= spec.cut(last))
 
     def _at(self, w: int, head: list[pa.Table], position: int) -> tuple[int, int]:
         """The chunk that holds a position, as far as chunks are closed, and the position of its first row."""
@@ -408,9 +408,6 @@ class LargeCells(LargeKey):
 
     def _newest(self, rows: pa.Table) -> int:
         return int(rows.column(NEWEST)[-1].as_py())
-
-    def _is_in(self, spec: WindowSpec, place: int, last: int) -> bool:
-        return bool(place >= spec.cut(last))
 
     def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
         return state_of(group, self._tables.cells(chunk, group.spec.members))

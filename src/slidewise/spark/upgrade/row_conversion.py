@@ -17,6 +17,7 @@ from slidewise.engine.running_pane import RunningPane
 from slidewise.engine.sorting import sort_rows
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.bounds.grain import cells as cell_numbers
+from slidewise.kernels.bounds.queries import lowest_places
 from slidewise.spark.sort.sorted_rows import SortedRows, microseconds
 from slidewise.spark.state import buckets as B
 from slidewise.spark.state.buckets import KeyTable
@@ -136,7 +137,7 @@ class RowConversion:
         times = microseconds(rows, self._on)
         needed = np.zeros(len(rows), np.bool_)
         for spec in self._row_specs:
-            needed |= from_end <= spec.whole if spec.numbered else times >= newest[codes] - spec.whole
+            needed |= from_end <= spec.whole if spec.numbered else times >= lowest_places(spec.extent, newest)[codes]
         return needed
 
     def _convert_large(
