@@ -28,8 +28,7 @@ def query_bounds(
     index = np.int32 if len(places) < 2**31 - 1 else np.int64
     starts, ends = np.empty(len(queries), index), np.empty(len(queries), index)
     if len(queries) and extent.shifted:
-        low, high = lowest_places(extent, queries), highest_places(extent, queries)
-        _between(places, offsets, query_offsets, low, high, starts, ends)
+        _shifted(extent, places, offsets, queries, query_offsets, starts, ends)
     elif len(queries):
         low = lowest_places(extent, queries)
         _bounds(places, offsets, queries, query_offsets, low, extent.open_right, starts, ends)
@@ -38,7 +37,17 @@ def query_bounds(
 
 def shifted_bounds(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> None:
     """Fill in the bounds [starts, ends) of windows that do not end at their rows; places never fall within a key."""
-    _between(places, offsets, offsets, lowest_places(extent, places), highest_places(extent, places), starts, ends)
+    _shifted(extent, places, offsets, places, offsets, starts, ends)
+
+
+def _shifted(
+    extent: Extent, places: Array, offsets: Array, queries: Array, query_offsets: Array, starts: Array, ends: Array
+) -> None:
+    low, high = lowest_places(extent, queries), highest_places(extent, queries)
+    _between(places, offsets, query_offsets, low, high, starts, ends)
+    if queries.dtype == np.int64:
+        before_all = queries < _LEAST + least_age(extent.delay or 0, extent.open_right)
+        ends[before_all] = starts[before_all]
 
 
 def lowest_places(extent: Extent, queries: Array) -> Array:

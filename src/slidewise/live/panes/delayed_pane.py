@@ -21,17 +21,19 @@ class DelayedRowPane(RowPane):
     An event moves as many rows as have become old enough since the one before, once each.
     """
 
-    __slots__ = ("came", "waiting")
+    __slots__ = ("came", "passed", "waiting")
 
     def __init__(self, spec: WindowSpec) -> None:
         super().__init__(spec)
         self.waiting: deque[Row] = deque()
         self.came = 0  # rows that began to wait since `begin`
+        self.passed: list[Row] = []  # rows that have left since then, and never were in the SWAGs
 
     push = SwagPane.push
 
     def begin(self) -> None:
         self.came = 0
+        self.passed = []
         super().begin()
 
     def _add(self, place: Place, arguments: Arguments | None) -> None:
@@ -42,11 +44,13 @@ class DelayedRowPane(RowPane):
             waiting.append((place, *arguments))
             self.came += 1
         young, cut = self.spec.young(place), self.spec.cut(place)
+        if self.rows and self.rows[0][0] < cut:
+            self._evict(cut)
+        while waiting and waiting[0][0] < cut:  # too old before they could enter
+            self.passed.append(waiting.popleft())
         while waiting and waiting[0][0] <= young:
             self._insert(waiting[0])
             waiting.popleft()
-        if self.rows and self.rows[0][0] < cut:
-            self._evict(cut)
 
     def answers_at(self, place: Place) -> list[Any]:
         """See `Pane.answers_at`. Combine calls: as without a delay, and one for each row that enters until then."""
@@ -71,9 +75,10 @@ class DelayedRowPane(RowPane):
         if self.frozen is not None:  # an operator refused to have it thawed
             return
         entered = list(islice(reversed(self.rows), self.added))
-        entered += list(reversed(self.gone or []))[: self.added - len(entered)]
         super().undo()
         self.waiting.extendleft(entered)
+        self.waiting.extendleft(reversed(self.passed))
+        self.passed = []
         for _ in range(self.came):
             self.waiting.pop()
         self.came = 0

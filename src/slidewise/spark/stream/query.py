@@ -339,10 +339,14 @@ def _forget_after(definition: Definition, given: GivenDuration) -> Duration | No
         return None
     forget_after = Duration.of(given)
     for name, aggregate in definition.aggregates.items():
-        last, grain = (None, None) if aggregate.window is None else (aggregate.window.last, aggregate.window.grain)
-        more = grain.ns if isinstance(grain, Duration) else 0
-        if isinstance(last, Duration) and last.ns + more > forget_after.ns:
-            with_grain = f" and its grain, {grain}" if more else ""
+        window = aggregate.window
+        if window is None or not isinstance(window.last, Duration):
+            continue
+        last, grain, delay = window.last, window.grain, window.delay
+        more = sum(length.ns for length in (grain, delay) if isinstance(length, Duration))
+        if last.ns + more > forget_after.ns:
+            with_grain = f" and its grain, {grain}" if grain is not None else ""
+            with_grain = with_grain if delay is None else f" and its delay, {delay}"
             raise SlidewiseError(
                 f"forget_after={forget_after} is shorter than the window of {name!r}, {last}{with_grain}; "
                 "make it as long"
