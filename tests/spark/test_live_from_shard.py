@@ -57,6 +57,7 @@ EVERY_KIND = sw.Sliding(
     on="ts",
     ties="id",
     total=sw.sum("x").over("60s"),
+    late=sw.sum("x").over("30s", delay="20s"),
     left=sw.mean("x").where("ok").over("45s", closed="left"),
     both=sw.collect("i").over("30s", closed="both"),
     last=sw.max("s").over(rows=7),

@@ -105,6 +105,7 @@ OLD = sliding(
 COMPLETE = {
     "renamed": sw.sum("x").over("60s"),
     "shorter": sw.sum("x").over("20s"),
+    "shorter with a delay": sw.sum("x").over("20s", delay="40s"),
     "fewer rows": sw.max("n").where("ok").over(rows=7),
     "another operator": sw.stddev("x").over("60s"),
     "another condition": sw.count("x").where("ok").over("30s", closed="left"),
@@ -123,6 +124,7 @@ COMPLETE = {
 # What cannot be known yet.
 PARTIAL = {
     "longer": sw.sum("x").over("90s"),
+    "longer with a delay": sw.sum("x").over("60s", delay="20s"),
     "more rows": sw.max("n").over(rows=40),
     "never stored": sw.sum("y").over("30s"),
     "never stored, rows": sw.sum("y").over(rows=5),
