@@ -1,4 +1,4 @@
-"""The types of arrays in signatures: NumPy's, of any number of rows and any type of element; and lists in arrays."""
+"""The types of arrays in signatures: NumPy's, of any number of rows and any type of element; and lists and maps in arrays."""
 
 from __future__ import annotations
 
@@ -37,3 +37,23 @@ class Ragged:
         np.cumsum(self.lengths, out=offsets[1:])
         places: Array = np.arange(offsets[-1]) + np.repeat(self.firsts - offsets[:-1], self.lengths)
         return offsets, places
+
+
+@dataclass(frozen=True, slots=True)
+class Maps:
+    """A map for each row, without an object for each.
+
+    An entry is an item of `entries`: the number of its key among `keys`, with a count beside it that is the place of its
+    value among `values`, the answers of a pass.
+    """
+
+    entries: Ragged
+    keys: Array
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def moved(self, order: Callable[[Array], Array]) -> Maps:
+        """The maps in another order."""
+        return replace(self, entries=self.entries.moved(order))

@@ -254,6 +254,7 @@ def _checked_columns(columns: Mapping[str, Expression] | None, more: Mapping[str
             raise SlidewiseError(f"{name}={column!r} is no aggregate, such as sw.max('temp').over('10 minutes'){hint}")
         if isinstance(column, Aggregate) and column.window is None:
             raise SlidewiseError(f"{name}={column!r} has no window; add .over('10 minutes') or .over(rows=100), say")
+        _check_maps(name, column)
     if not any(leaf.is_aggregate for column in both.values() for leaf in leaves_of(column)):
         name, column = next(iter(both.items()))
         raise SlidewiseError(
@@ -261,6 +262,17 @@ def _checked_columns(columns: Mapping[str, Expression] | None, more: Mapping[str
             "sw.max('temp').over('10 minutes')"
         )
     return both
+
+
+def _check_maps(name: str, column: Expression) -> None:
+    """Refuse expressions over maps."""
+    for leaf in () if isinstance(column, Aggregate) else leaves_of(column):
+        if isinstance(leaf, Aggregate) and leaf.operator.traits.per is not None:
+            raise SlidewiseError(
+                f"{name}={column!r} reads `{leaf}`, which answers with a map by category, and a map is no value to "
+                "compute with; make the aggregate a column of its own, or write .where(sw.col(...) == ...) for one "
+                "category"
+            )
 
 
 def _is_names(value: object) -> bool:

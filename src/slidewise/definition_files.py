@@ -31,7 +31,7 @@ Find = Callable[[OperatorPath], Operator]
 
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
 _WINDOW = ("rows", "closed", "at_least", "grain", "delay")
-_COLUMN = ("operator", "parameters", "of", "where", "over", *_WINDOW)
+_COLUMN = ("operator", "parameters", "of", "per", "top", "rest", "where", "over", *_WINDOW)
 
 
 def to_dict(definition: Definition) -> dict[str, Any]:
@@ -100,17 +100,22 @@ class _StandIn(Operator):
 
 def stand_in(path: OperatorPath) -> Operator:
     """The stand-in for an operator of a user's own, which has its import path for a name."""
-    return _StandIn(name=str(path), identity=None, combine=lambda _older, newer: newer)
+    return _StandIn(name=str(path), identity=None, combine=lambda _older, newer: newer, commutative=True)
 
 
 def own_paths(columns: Mapping[str, Expression]) -> list[tuple[str, OperatorPath]]:
     """The operators that columns with stand-ins still lack, each with the name of its column."""
     return [
-        (name, path_of(aggregate.operator.name))
+        (name, path_of(op.name))
         for name, column in columns.items()
         for aggregate in all_aggregates({name: column})
-        if isinstance(aggregate.operator, _StandIn)
+        if isinstance(op := _written_operator(aggregate), _StandIn)
     ]
+
+
+def _written_operator(aggregate: Aggregate) -> Operator:
+    """The operator that is written: per category, the one inside."""
+    return aggregate.operator.written_inner or aggregate.operator
 
 
 def _column_out(name: str, column: Expression) -> dict[str, Any] | str:
@@ -124,15 +129,17 @@ def _by_import_path(name: str, leaf: Expression) -> Expression:
     """An aggregate of a user's own operator with its import path for a name; anything else as it is."""
     if not isinstance(leaf, Aggregate):
         return leaf
-    for key, value in leaf.operator.parameters.items():
+    op = _written_operator(leaf)
+    for key, value in op.parameters.items():
         if not _has_text(value):
             raise SlidewiseError(
-                f"{name!r}: no text can hold the parameter {key}={value!r} of {leaf.operator.name} "
-                f"({type(value).__name__})"
+                f"{name!r}: no text can hold the parameter {key}={value!r} of {op.name} ({type(value).__name__})"
             )
-    if leaf.operator.builtin:
+    if op.builtin:
         return leaf
-    return replace(leaf, operator=replace(leaf.operator, name=import_path(name, leaf.operator)))
+    named = replace(op, name=import_path(name, op))
+    per = leaf.operator.traits.per
+    return replace(leaf, operator=named if per is None else named.per(top=per.top, rest=per.rest))
 
 
 def _has_text(parameter: object) -> bool:
@@ -143,12 +150,17 @@ def _has_text(parameter: object) -> bool:
 
 
 def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
-    op, window, condition = aggregate.operator, aggregate.window, aggregate.condition
+    op, window, condition = _written_operator(aggregate), aggregate.window, aggregate.condition
     assert window is not None
+    per = None if op is aggregate.operator else aggregate.operator.traits.per
     written: dict[str, Any] = {"operator": op.name if op.builtin else import_path(name, op)}
     if op.parameters:
         written["parameters"] = {key: _parameter_out(value) for key, value in op.parameters.items()}
-    written["of"] = list(aggregate.columns)
+    written["of"] = list(aggregate.columns if per is None else aggregate.columns[:-1])
+    if per is not None:
+        written["per"] = aggregate.columns[-1]
+        written |= {} if per.top is None else {"top": per.top}
+        written |= {} if per.top is None or per.rest == "other" else {"rest": per.rest}
     if condition is not None:
         written["where"] = quoted_name(condition) if isinstance(condition, str) else as_text(condition)
     return written | window.written()
@@ -185,12 +197,23 @@ def _aggregate_in(where: str, written: Mapping[str, Any], find: Find) -> Aggrega
             first, usual = next(iter(op.parameters.items()))
             raise SlidewiseError(f"{op.name} needs its parameters; write parameters = {{{first} = {usual!r}}}, say")
         aggregate: Aggregate = op(*([of] if isinstance(of, str) else of))
+        aggregate = _per_category(aggregate, written)
         if "where" in written:
             aggregate = aggregate.where(_condition_in(written["where"], find))
         window = {key: written[key] for key in _WINDOW if key in written}
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error
+
+
+def _per_category(aggregate: Aggregate, written: Mapping[str, Any]) -> Aggregate:
+    """The aggregate per category, where that is written."""
+    options = {key: written[key] for key in ("top", "rest") if key in written}
+    if "per" in written:
+        return aggregate.per(written["per"], **options)
+    for key in options:
+        raise SlidewiseError(f"{key} goes with per; write per = 'merchant_type', say")
+    return aggregate
 
 
 def _condition_in(written: Any, find: Find) -> Any:

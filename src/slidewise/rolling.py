@@ -48,7 +48,7 @@ def rolling(
     window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay)
     check_partials(op, window)
     from slidewise.columns.answer_series import series_like
-    from slidewise.columns.operator_types import check_type, readied, restored
+    from slidewise.columns.operator_types import check_types, readied, restored
     from slidewise.columns.series import check_lengths, read
 
     series = values if isinstance(values, tuple) else (values,)
@@ -60,14 +60,17 @@ def rolling(
     when = None if times is None else read(times, "times")
     keys = None if by is None else read(by, "by")
     check_lengths(columns, {"times": when, "by": keys})
-    for column, name in zip(columns, names, strict=True):
-        check_type(op, column, name)
+    check_types(op, columns, names)
 
     columns = readied(op, columns)
 
     from slidewise.engine.evaluate import answer
 
     fields, valid = answer(op, columns, window, when, keys)
+    if op.traits.per is not None:
+        from slidewise.engine.answers import maps_like
+
+        return maps_like(series[0], op, columns, fields, valid)
     fields = restored(op, columns, fields)
     try:
         return series_like(series[0], fields, valid)

@@ -114,7 +114,7 @@ def _let_wait(live: Live, tables: list[pa.Table]) -> None:
 
     rows = pa.concat_tables(tables)
     due = live.push_many(rows.sort_by(str(live.definition.on)))
-    live.ready[:0] = due.to_pylist()
+    live.ready[:0] = due.to_pylist(maps_as_pydicts="strict")
 
 
 def windows_of_key(

@@ -35,7 +35,7 @@ def compare(served: pa.Array, recomputed: pa.Array, tolerance: float = 0.0) -> C
     """Compare two columns of comparable types, see `check_comparable`, row by row.
 
     NaN equals NaN, an integer a float of the same value, and 0.0 equals -0.0. Floats within `tolerance`, a share of
-    the greater of the two, are equal, also those inside lists and structs; all else is equal exactly.
+    the greater of the two, are equal, also those inside lists, structs and maps; all else is equal exactly.
     """
     served, recomputed = _plain(served), _plain(recomputed)
     here, there = _valid(served), _valid(recomputed)
@@ -57,6 +57,9 @@ def text_of(array: pa.Array) -> pa.Array:
     """Values as text, as exact as they are: every digit of a float, every tick of a time."""
     import pyarrow as pa
 
+    if pa.types.is_map(array.type):
+        maps = array.to_pylist(maps_as_pydicts="lossy")
+        return pa.array([None if value is None else str(value) for value in maps], pa.string())
     array = _plain(array)
     if pa.types.is_string(array.type) or pa.types.is_null(array.type):
         return array.cast(pa.string())
@@ -88,6 +91,8 @@ def _plain(array: pa.Array) -> pa.Array:
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
+    if isinstance(array, pa.MapArray):
+        array = array.cast(_storage(array.type))
     plain = {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(array.type))
     return array if plain is None else array.cast(plain)
 
@@ -306,4 +311,6 @@ def _storage(kind: pa.DataType) -> Any:
 
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
+    if pa.types.is_map(kind):  # which is a list of its entries
+        return pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
     return kind.value_type if pa.types.is_dictionary(kind) else kind

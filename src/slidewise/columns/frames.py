@@ -10,6 +10,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.answer_series import nullables
 from slidewise.columns.arrow_values import holds
+from slidewise.columns.map_arrays import object_array, python_maps
 from slidewise.columns.series import Series
 from slidewise.errors import InputError
 
@@ -211,6 +212,8 @@ class _Pandas:
         if str(array.type).startswith("struct") and holds(array.type, is_temporal):
             # whose times Arrow would give as bare integers where they are nanoseconds
             return np.array([*array.to_pylist(), None], object)[:-1]
+        if str(array.type).startswith("map"):
+            return object_array(python_maps(array))
         nullable = not isinstance(dtype, np.dtype) and not hasattr(dtype, "storage")
         holes = array.null_count and str(array.type).startswith(("int", "uint", "bool"))
         kinds = dict(nullables()) if nullable or holes else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from slidewise.arrays import Array, Ragged
 from slidewise.columns.series import list_offsets
 from slidewise.errors import InputError
 from slidewise.operators.operator import Operator
+from slidewise.operators.per_category import rest_error
 from slidewise.operators.traits import AnswerKind, Takes
 
 if TYPE_CHECKING:
@@ -34,6 +36,35 @@ def check_type(op: Operator, column: Column, name: str) -> None:
             raise InputError(f"{op.name} takes numbers, but {name} holds times; subtract a start from them first")
         if column.is_object:
             raise InputError(f"{op.name} takes numbers, but {name} holds {holds}; cast it to numbers first")
+
+
+def check_types(op: Operator, columns: list[Column], names: Sequence[str]) -> None:
+    """Refuse columns that an operator cannot aggregate; of a map the last one are the categories."""
+    per = op.traits.per
+    if per is None:
+        for column, name in zip(columns, names, strict=False):
+            check_type(op, column, name)
+    elif names:
+        check_types(per.inner, columns[:-1], names[:-1])
+        _check_categories(op, columns[-1], names[-1])
+
+
+def _check_categories(op: Operator, column: Column, name: str) -> None:
+    per = op.traits.per
+    assert per is not None
+    if column.data.dtype.kind == "f":
+        raise InputError(
+            f"{op.name} takes categories of text, whole numbers, bools, dates or times, but {name} holds "
+            f"{column.data.dtype}; make whole numbers or text of them first, as in sw.col(...).int()"
+        )
+    if per.top is None or (column.is_object and (not len(column) or column.arrow is None)):
+        return  # objects are checked one by one
+    kind = "times" if column.unit is not None else "O" if column.is_object else column.data.dtype.kind
+    if kind != ("O" if isinstance(per.rest, str) else "i"):
+        raise rest_error(op.name, per, f"{'times' if kind == 'times' else column.data.dtype} in {name}")
+    whole = None if column.arrow is None or isinstance(per.rest, str) else np.iinfo(column.arrow.to_pandas_dtype())
+    if whole is not None and not whole.min <= int(per.rest) <= whole.max:
+        raise InputError(f"{op.name}: the rest is named {per.rest}, which {name}, of {column.arrow}, cannot hold")
 
 
 def readied(op: Operator, columns: list[Column]) -> list[Column]:
@@ -101,7 +132,19 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
             return pa.list_(pa.int64())
         case AnswerKind.COUNTED:
             return pa.list_(pa.struct([("value", types[0]), ("count", pa.int64())]))
+        case AnswerKind.MAP:
+            return _map_type(op, types)
         case AnswerKind.INPUT:
             fields = op.traits.fields
             return pa.struct([(name, types[0]) for name in fields]) if fields else types[0]
     return None
+
+
+def _map_type(op: Operator, types: list[Any]) -> Any:
+    import pyarrow as pa
+
+    per = op.traits.per
+    assert per is not None
+    inner = per.inner
+    inside = inner.answers if inner.answers is not None else answer_type(inner, types[:-1] or types)
+    return None if inside is None or pa.types.is_null(types[-1]) else pa.map_(types[-1], inside)

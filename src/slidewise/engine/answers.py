@@ -5,15 +5,19 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from slidewise.columns.answer_series import as_arrow_array
+from slidewise.arrays import Array, Maps
+from slidewise.columns.answer_series import BARE, as_arrow_array, series_like
 from slidewise.columns.arrow_values import arrow_array, holds
 from slidewise.columns.declared_answers import as_declared, values_as_declared
-from slidewise.columns.operator_types import answer_type, check_type, restored
-from slidewise.columns.series import Column
+from slidewise.columns.operator_types import answer_type, check_types, restored
+from slidewise.columns.map_arrays import flattened, keys_of, map_array, object_array, python_maps
+from slidewise.columns.series import Column, Series, is_arrow_backed, kind_of
 from slidewise.engine.evaluate import named_fields
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.passes.by_category import laid_out
+from slidewise.kernels.passes.interpreted import as_answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
 from slidewise.operators.values.equality import same
@@ -28,17 +32,25 @@ def as_arrays(spec: WindowSpec, types: list[Any], answers: list[list[Any]]) -> l
 
     arrays = []
     for j, member in enumerate(spec.members):
-        values = [answer[j] for answer in answers]
-        if member.operator.answers is not None:
-            arrays.append(values_as_declared(member.operator, values, member.name))
-            continue
-        if member.operator.traits.fields:
-            values = [None if value is None else value._asdict() for value in values]
         try:
-            arrays.append(_as_array(values, answer_type(member.operator, types)))
+            arrays.append(_of_python(member.operator, types, [answer[j] for answer in answers], member.name))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InputError(f"{member.name!r} has answers that no column can hold: {error}") from error
     return arrays
+
+
+def _of_python(op: Operator, types: list[Any], values: list[Any], column: str) -> Any:
+    """Answers as Python has them as an Arrow array."""
+    if op.answers is not None:
+        return values_as_declared(op, values, column)
+    per = op.traits.per
+    if per is not None:
+        keys, inside, lengths, valid = flattened(values)
+        items = _of_python(per.inner, types[:-1] or types, inside, column)
+        return map_array(lengths, valid, _as_array(keys, types[-1]), items)
+    if op.traits.fields:
+        values = [None if value is None else value._asdict() for value in values]
+    return _as_array(values, answer_type(op, types))
 
 
 def _as_array(values: list[Any], kind: pa.DataType | None) -> Any:
@@ -74,10 +86,10 @@ def _convertible(actual: pa.DataType, kind: pa.DataType) -> bool:
 
 def check_inputs(op: Operator, names: tuple[str, ...], columns: list[Column], types: list[Any]) -> None:
     """Refuse columns that an operator cannot take, and an operator whose answers no table can hold."""
-    for column, name in zip(columns, names, strict=False):
-        check_type(op, column, repr(name))
-    if op.traits.answer is AnswerKind.OBJECT:
-        raise InputError(f"{op.name} answers with an object that no table can hold; {op.traits.instead}")
+    check_types(op, columns, [repr(name) for name in names])
+    inner = op if op.traits.per is None else op.traits.per.inner
+    if inner.traits.answer is AnswerKind.OBJECT:
+        raise InputError(f"{inner.name} answers with an object that no table can hold; {inner.traits.instead}")
 
 
 def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answers, column: str | None = None) -> Any:
@@ -85,6 +97,8 @@ def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answer
 
     `column` is the aggregate's name, for errors that do not say it anyway.
     """
+    if op.traits.per is not None:
+        return _typed_maps(op, columns, types, answers, column)
     fields, ok = named_fields(op, answers)
     if op.answers is not None:
         return as_declared(op, fields, ok, column)
@@ -92,3 +106,38 @@ def typed(op: Operator, columns: list[Column], types: list[Any], answers: Answer
     array = as_arrow_array(restored(op, columns, fields), ok, kind)
     unknown = kind is None or str(kind) == "null"  # of a column of objects of several kinds, say
     return array if unknown or array.type == kind else array.cast(kind)
+
+
+def _typed_maps(op: Operator, columns: list[Column], types: list[Any], answers: Answers, column: str | None) -> Any:
+    """Maps as an Arrow array: their values as the operator inside gives them, each taken wherever a map has it."""
+    per = op.traits.per
+    assert per is not None
+    field = answers.fields[0]
+    if not isinstance(field, Maps):
+        values = field.tolist()
+        if answers.valid is not None:
+            values = [value if ok else None for value, ok in zip(values, answers.valid.tolist(), strict=True)]
+        found, inside, lengths, valid = flattened(values)
+        keys = object_array(found)
+        items = typed(per.inner, columns[:-1] or columns, types[:-1] or types, as_answers(object_array(inside)), column)
+        return map_array(lengths, valid, keys_of(columns[-1], keys), items)
+    items = typed(per.inner, columns[:-1] or columns, types[:-1] or types, field.values, column)
+    codes, places, lengths = laid_out(field, answers.valid)
+    return map_array(lengths, answers.valid, keys_of(columns[-1], field.keys).take(codes), items.take(places))
+
+
+def maps_like(like: Series, op: Operator, columns: list[Column], fields: dict[str, Any], valid: Array | None) -> Series:
+    """Maps as the same kind of series as the input; as objects, which are dicts, in NumPy and pandas."""
+    import pyarrow as pa
+
+    def arrow_type_of(column: Column) -> pa.DataType:
+        if column.arrow is not None:
+            return column.arrow
+        if column.is_object:
+            return pa.null()
+        return column.time_type if column.unit is not None else pa.from_numpy_dtype(column.back(column.data[:0]).dtype)
+
+    array = typed(op, columns, [arrow_type_of(column) for column in columns], Answers([fields[BARE]], valid))
+    if kind_of(like) == "numpy" or (kind_of(like) == "pandas" and not is_arrow_backed(like)):
+        return series_like(like, {BARE: object_array(python_maps(array))}, None)
+    return series_like(like, {BARE: array}, None)

@@ -14,11 +14,13 @@ from slidewise.engine.column_checks import all_valid
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.grouping import Grouped, dictionary_codes
+from slidewise.kernels.passes.by_category import by_category
 from slidewise.kernels.passes.dispatch import run_bounds, run_rows
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.window_passes import WINDOW_PASSES, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
+from slidewise.operators.per_category import PASS
 from slidewise.windows import Window
 
 if TYPE_CHECKING:
@@ -132,6 +134,8 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
 
 
 def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
+    if op.traits.window_pass == PASS:
+        return by_category(op, inputs, starts, ends, _windows)
     if op.traits.window_pass is not None:
         return WINDOW_PASSES[op.traits.window_pass](op, inputs[0], starts, ends)
     answers = None if any(x.dtype == object for x in inputs) else run_bounds(op, inputs, starts, ends)

@@ -13,7 +13,7 @@ from slidewise.definition import Definition
 from slidewise.engine.event_values import PLAIN, plain_value, without_nan
 from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
-from slidewise.operators.answer_types import check_answer
+from slidewise.operators.answer_types import check_answer, declares
 from slidewise.operators.operator import Operator
 from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.indexed.indexed_daba_lite import IndexedDabaLite
@@ -172,7 +172,7 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
         algorithm = choose(op, window, spikes=spikes).algorithm
         least = at_least(op, window)
         specs[seen].members.append(Member(name, op, algorithm, least))
-        specs[seen].declared |= op.answers is not None
+        specs[seen].declared |= declares(op)
         specs[seen].enough = max(specs[seen].enough, least)
     return list(specs.values())
 

@@ -20,7 +20,8 @@
                | int(x) float(x) text(x) length(x) lower(x) upper(x) contains(x, 'a') starts_with(x, 'a')
                | hour(x [, zone]) weekday(x [, zone]) day(x [, zone])
     case       = case when condition then x [when condition then x ...] [else x] end     without else: else null
-    aggregate  = operator "(" [expression, ...] ")" [where condition] over window option ...
+    aggregate  = operator "(" [expression, ...] ")" [per expression [top 10] [rest 'other']] [where condition]
+                 over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
     window     = all | 100 rows | 7 days | 1h 30m | 3600                                 a number where times are
     option     = rows 100 | closed left | at_least 10 | grain 1 hour | delay 1 day
@@ -73,6 +74,8 @@ class OperatorCall(NamedTuple):
 
 class Windowless(Protocol):
     """An aggregate that has no window yet."""
+
+    def per(self, category: Expression, /, *, top: int | None = None, rest: Any = "other") -> Windowless: ...
 
     def where(self, condition: Expression, /) -> Windowless: ...
 
@@ -269,6 +272,9 @@ class _ExpressionParser(TokenReader):
         except SlidewiseError as error:
             inner = [part for part in arguments if any(leaf.is_aggregate for leaf in leaves_of(part.expression))]
             self.fail(str(error), inner[0].start if inner else token.start)
+        if self._take_name("per"):
+            category = yield 0
+            made = self._per(made, category)
         if self.take("where"):
             condition = yield 0
             try:
@@ -278,9 +284,27 @@ class _ExpressionParser(TokenReader):
         if not self.take("over"):
             self.expected(
                 f"over, since the aggregate {token} needs a window, such as over 10 minutes, over 100 rows or over all",
-                ("over", "where"),
+                ("over", "where", "per"),
             )
         return _Parsed(self._over(made), UNKNOWN, token.start)
+
+    def _take_name(self, name: str) -> bool:
+        """Whether this name, which is no word of the language elsewhere, is next; it is read then."""
+        taken = self.token().kind is NAME and self.token().value.lower() == name
+        self.at += taken
+        return taken
+
+    def _per(self, made: Windowless, category: _Parsed) -> Windowless:
+        """The aggregate per category, with its options in this order."""
+        options: dict[str, Any] = {}
+        if self._take_name("top"):
+            options["top"] = self.whole_number("a number of categories")
+        if self._take_name("rest"):
+            options["rest"] = self.parameter()
+        try:
+            return made.per(category.expression, **options)
+        except SlidewiseError as error:
+            self.fail(str(error), category.start)
 
     def _over(self, made: Windowless) -> Expression:
         """The aggregate over the window that stands here, with its options in any order."""

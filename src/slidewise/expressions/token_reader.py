@@ -22,7 +22,7 @@ _LISTS = 20  # how deeply lists of parameters may be nested
 
 _ENDS = (")", "then", "end", "and")  # what ends an expression inside another one
 _BEFORE = ("not", "case", "null", "true", "false")  # words that stand before or in the place of a value
-BEHIND = ("and", "or", "in", "is", "not", "between", "then", "when", "else", "end", "over", "where", *OPTIONS)
+BEHIND = ("and", "or", "in", "is", "not", "between", "then", "when", "else", "end", "over", "where", "per", *OPTIONS)
 
 
 class TokenReader:

@@ -18,6 +18,7 @@ from slidewise.operators.families import (
 from slidewise.operators.families.classifiers import naive_bayes
 from slidewise.operators.families.contents import (
     collect,
+    count_by,
     count_distinct,
     entropy,
     first_k,
@@ -100,6 +101,7 @@ _ORDER = (
     count_distinct,
     mode,
     top_k,
+    count_by,
     histogram,
     entropy,
     bloom,
@@ -134,6 +136,7 @@ __all__ = [
     "collect",
     "correlation",
     "count",
+    "count_by",
     "count_distinct",
     "countmin",
     "covariance",

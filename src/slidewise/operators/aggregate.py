@@ -41,6 +41,19 @@ class Aggregate(Expression):
     condition: str | Expression | None = None
     window: Window | None = None
 
+    def per(self, category: str | Expression, *, top: int | None = None, rest: str | int = "other") -> Aggregate:
+        """Answer with a map by category: `sw.sum("amount").per("merchant_type")`.
+
+        With `top=10` only the ten categories with the most rows in the window have an entry of their own, and all others
+        are together in one named `rest`.
+        """
+        if not isinstance(category, str | Expression):
+            raise SlidewiseError(f"per takes the name of a column, or an expression over columns, not {category!r}")
+        if self.window is not None:
+            raise SlidewiseError("per stands before over: sw.sum('amount').per('merchant_type').over('1 day')")
+        operator = self.operator.per(top=top, rest=rest)
+        return replace(self, operator=operator, columns=(*self.columns, argument_of(category, "per")))
+
     def where(self, condition: str | Expression) -> Aggregate:
         """Keep only the rows whose condition is true, as SQL's FILTER does: a boolean column, or an expression."""
         if not isinstance(condition, str | Expression):
@@ -118,13 +131,29 @@ class Aggregate(Expression):
 
     def written(self) -> str:
         """The aggregate as text: `count() where amount > 100 over 1 hour`."""
-        text = f"{_operator_text(self.operator)}({', '.join(map(_argument_text, self.columns))})"
+        text = self._written_call()
         if self.condition is not None:
             text += f" where {_argument_text(self.condition)}"
         return text if self.window is None else f"{text} over {_window_text(self.window)}"
 
+    def _written_call(self) -> str:
+        """The operator and its arguments as text, and the category that they are given per."""
+        inner, columns = self.operator.written_inner, list(map(_argument_text, self.columns))
+        if inner is None:
+            return f"{_operator_text(self.operator)}({', '.join(columns)})"
+        per = self.operator.traits.per
+        assert per is not None
+        top = "" if per.top is None else f" top {per.top}"
+        rest = "" if per.top is None or per.rest == "other" else f" rest {parameter_text(per.rest)}"
+        return f"{_operator_text(inner)}({', '.join(columns[:-1])}) per {columns[-1]}{top}{rest}"
+
     def __repr__(self) -> str:
+        inner = self.operator.written_inner
         text = f"{self.operator!r}({', '.join(map(repr, self.columns))})"
+        if inner is not None:
+            options = self.operator.per_options()
+            category = repr(self.columns[-1]) + (options and f", {options}")
+            text = f"{inner!r}({', '.join(map(repr, self.columns[:-1]))}).per({category})"
         if self.condition is not None:
             text += f".where({self.condition!r})"
         return f"{text}.{self.window!r}" if self.window is not None else text
@@ -186,6 +215,7 @@ def _window_text(window: Window) -> str:
 
 def check_partials(op: Operator, window: Window) -> None:
     """Refuse a grain where no partial aggregate can stand for rows."""
+    op = op if op.traits.per is None else op.traits.per.inner
     statistic = op.traits.order_statistic if window.keeps is Keeps.CELLS else None
     if statistic is not None:
         share = repr(statistic.q) if isinstance(statistic, Quantile) else "0.75"

@@ -132,9 +132,17 @@ def misfit(name: str, value: object, kind: pa.DataType, column: str | None) -> O
 
 
 def check_answer(op: Operator, answer: Answer, column: str) -> None:
-    """Refuse an operator's answer that does not fit the type that it declares."""
+    """Refuse an operator's answer that does not fit the type that it declares; of a map each answer inside."""
+    if op.traits.per is not None and op.traits.per.inner.answers is not None:
+        for inside in (answer or {}).values():
+            check_answer(op.traits.per.inner, inside, column)
     if op.answers is not None and not fits(answer, op.answers):
         raise misfit(op.name, answer, op.answers, column)
+
+
+def declares(op: Operator) -> bool:
+    """Whether an operator, or the one inside its maps, declares the type of its answers."""
+    return op.answers is not None or (op.traits.per is not None and op.traits.per.inner.answers is not None)
 
 
 def named_answer(operator: Operator, fields: Iterable[Any]) -> tuple[Any, ...]:

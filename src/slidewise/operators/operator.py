@@ -92,6 +92,17 @@ class Operator:
                 return self.identity
         return self.lift(*arguments)
 
+    def per(self, *, top: int | None = None, rest: str | int = "other") -> Operator:
+        """The operator that gives a map by category, its last argument: `sw.sum.per(top=3)`, for `sw.rolling` and SWAGs.
+
+        >>> import numpy as np, slidewise as sw
+        >>> sw.rolling((np.array([3, 4, 5]), np.array(["b", "a", "b"])), sw.sum.per(), rows=2).tolist()
+        [{'b': 3}, {'a': 4, 'b': 3}, {'a': 4, 'b': 5}]
+        """
+        from slidewise.operators.per_category import per_category
+
+        return per_category(self, top, rest)
+
     def over(self, *_: object, **__: object) -> NoReturn:
         """Refused: a window is for columns, `sw.max("temp").over("10 minutes")`."""
         columns = ", ".join(map(repr, self.inputs))
@@ -117,11 +128,12 @@ class Operator:
                 raise SlidewiseError(
                     f"{self.name} has no parameters, but got {', '.join(parameters)}{_whose(parameters)}"
                 )
+            makes = inspect.signature(self.make)
             try:
-                inspect.signature(self.make).bind(*columns, **parameters)
+                makes.bind(*columns, **parameters)
             except TypeError as error:
                 raise SlidewiseError(
-                    f"{self.name} is made with ({', '.join(self.parameters)}) first and bound to columns after, as in "
+                    f"{self.name} is made with ({', '.join(self.parameters or makes.parameters)}) first and bound to columns after, as in "
                     f"{self!r}('user'), but got {_call(columns, parameters)}: {error}"
                 ) from None
             return self.make(*columns, **parameters)
@@ -164,19 +176,40 @@ class Operator:
             return True
         if not isinstance(other, Operator):
             return NotImplemented
+        if self.written_inner is not None or other.written_inner is not None:
+            return self.traits.per == other.traits.per
         return self.builtin and other.builtin and self._key() == other._key()
 
     def __hash__(self) -> int:
+        if self.written_inner is not None:
+            return hash(self.traits.per)
         return hash(self._key()) if self.builtin else object.__hash__(self)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """A built-in operator is copied and pickled by its name; a user's own by its functions."""
+        if self.written_inner is not None:
+            return _per, tuple(self.traits.per or ())[:3]
         return (_named, self._key()) if self.builtin else object.__reduce_ex__(self, protocol)
 
     def __repr__(self) -> str:
+        if self.written_inner is not None:
+            return f"{self.written_inner!r}.per({self.per_options()})"
         if not self.builtin:
             return f"sw.operator(name={self.name!r})"
         return f"sw.{self.name}{_call((), self.parameters)}" if self.parameters else f"sw.{self.name}"
+
+    @property
+    def written_inner(self) -> Operator | None:
+        """The operator that this one gives per category, where it has no name of its own."""
+        per = self.traits.per
+        return None if per is None or per.named else per.inner
+
+    def per_options(self) -> str:
+        """How many categories have an entry, and the name of the rest, as `per` takes them."""
+        per = self.traits.per
+        if per is None or per.top is None:
+            return ""
+        return f"top={per.top}" + ("" if per.rest == "other" else f", rest={per.rest!r}")
 
     def _key(self) -> tuple[Any, ...]:
         return self.name, tuple(sorted(self.parameters.items()))
@@ -187,6 +220,10 @@ def _named(name: str, parameters: tuple[tuple[str, Any], ...]) -> Operator:
 
     op = BY_NAME[name]
     return op.make(**dict(parameters)) if op.make is not None else op
+
+
+def _per(inner: Operator, top: int | None, rest: str | int) -> Operator:
+    return inner.per(top=top, rest=rest)
 
 
 def _whose(parameters: Mapping[str, Any]) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from slidewise.operators.layout import LayoutRule
+
+if TYPE_CHECKING:
+    from slidewise.operators.operator import Operator
 
 
 class Takes(Enum):
@@ -35,6 +38,7 @@ class AnswerKind(Enum):
     LIST = "a list of the first input's type"
     COUNTS = "a list of int64"
     COUNTED = "a list of structs: a value of the first input's type, and its count"
+    MAP = "a map from the last input's values to the answers of an operator inside"
     OBJECT = "an object that no table can hold"
 
 
@@ -62,6 +66,18 @@ class Spread(NamedTuple):
 
 
 OrderStatistic = Quantile | Spread
+
+
+class PerCategory(NamedTuple):
+    """A map by category: the operator inside, how many categories have an entry (None: all), and the name of the rest.
+
+    `named` operators have a name of their own; others are written as the one inside, per a category.
+    """
+
+    inner: Operator
+    top: int | None
+    rest: str | int
+    named: bool = False
 
 
 class Words(NamedTuple):
@@ -97,7 +113,7 @@ class Traits:
         `takes`, `answer` and `fields`, the names where answers are structs. `answers_empty`: no rows have an answer,
         too. `python_times`: times reach `lift` as Python has them; else they are integers. `never_raises`: windows of
         too few rows may be answered, and the answers dropped. `instead` is what a table that cannot hold the answers
-        advises.
+        advises. `per`: answers are maps by category, of answers of an operator inside.
     States
         `counts_rows`: the state is the number of rows, which lanes know anyway. `order_statistic`: it is an exact one,
         whose windows keep every value. `grows`: a state is as large as its rows. `bounded`: a state has a
@@ -118,6 +134,7 @@ class Traits:
     python_times: bool = True
     never_raises: bool = False
     instead: str = "use live().push"
+    per: PerCategory | None = None
     counts_rows: bool = False
     order_statistic: OrderStatistic | None = None
     grows: bool = False

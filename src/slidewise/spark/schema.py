@@ -116,15 +116,16 @@ def _check_inputs(aggregate: PlainAggregate, types: list[pa.DataType]) -> None:
     """Refuse columns that the kernels would refuse, before anything runs."""
     import pyarrow as pa
 
-    from slidewise.columns.operator_types import check_type
+    from slidewise.columns.operator_types import check_types
     from slidewise.columns.series import read
 
+    samples = []
     for name, kind in zip(aggregate.columns, types, strict=True):
         sample = read(
             pa.array([_SAMPLES.get(str(kind), 1)]).cast(kind) if str(kind) in _SAMPLES else pa.nulls(1, kind), name
         )
-        if sample.valid is None or sample.unit is not None:
-            check_type(aggregate.operator, sample, repr(name))
+        samples.append(sample)
+    check_types(aggregate.operator, samples, [repr(name) for name in aggregate.columns])
 
 
 _SAMPLES: dict[str, Any] = {"string": "a", "bool": True, "int64": 1, "double": 1.0, "binary": b"a"}

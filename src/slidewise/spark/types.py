@@ -73,21 +73,28 @@ def spark_type(kind: pa.DataType) -> DataType:
     }
     if str(kind) in simple:
         return simple[str(kind)]
+    if pa.types.is_map(kind):
+        return spark.MapType(spark_type(kind.key_type), spark_type(kind.item_type), True)
     if pa.types.is_list(kind):
         return spark.ArrayType(spark_type(kind.value_type), True)
     if pa.types.is_struct(kind):
         return spark.StructType([spark.StructField(field.name, spark_type(field.type), True) for field in kind])
     raise InputError(
         f"answers of the type {kind} have no type in Spark; it has int8 to int64, float and double, bool, string, "
-        "binary, date32, timestamp('us') without a zone or in UTC, and lists and structs of them"
+        "binary, date32, timestamp('us') without a zone or in UTC, and lists, structs and maps of them"
     )
 
 
 def answer_type_of(aggregate: Aggregate, types: list[pa.DataType]) -> pa.DataType:
     """The Arrow type of an aggregate's answers, found without any row."""
+    return _answer_type(aggregate.operator, types)
+
+
+def _answer_type(op: Operator, types: list[pa.DataType]) -> pa.DataType:
     from slidewise.columns.operator_types import answer_type
 
-    op = aggregate.operator
+    if op.traits.per is not None:
+        return pa.map_(types[-1], _answer_type(op.traits.per.inner, types[:-1] or types))
     kind = answer_type(op, types) if op.answers is None else op.answers
     if kind is not None:
         return kind

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slidewise.arrays import Array, Ragged
+from slidewise.arrays import Array, Maps, Ragged
 from slidewise.errors import OperatorFailedError, SumOverflowError, users_stack_level
 from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.codegen.compiled_operator import CompiledOperator, compiled_by_user, compiled_form
@@ -34,7 +34,7 @@ class Answers:
     `names`; `present` tells of each field that may be None, by its number, in which rows it is not.
     """
 
-    fields: list[Any]  # arrays, or one Ragged
+    fields: list[Any]  # arrays, or one Ragged or Maps
     valid: npt.NDArray[np.bool_] | None
     struct: bool = False
     names: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Answers:
 
     def moved(self, order: Callable[[Array], Array]) -> Answers:
         """The answers in another order: each array as `order` gives it."""
-        fields = [field.moved(order) if isinstance(field, Ragged) else order(field) for field in self.fields]
+        fields = [field.moved(order) if isinstance(field, Ragged | Maps) else order(field) for field in self.fields]
         present = {number: order(rows) for number, rows in self.present.items()}
         return replace(self, fields=fields, valid=None if self.valid is None else order(self.valid), present=present)
 

@@ -31,7 +31,7 @@ def _answers(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> A
     answers = np.empty(len(starts), object)
     for i, (s, e) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         if s >= e:
-            answers[i] = op.lower(op.identity) if op.builtin else None
+            answers[i] = op.lower(op.identity) if op.builtin or op.traits.answers_empty else None
             continue
         if s >= end:
             window.clear()

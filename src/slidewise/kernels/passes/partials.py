@@ -82,7 +82,7 @@ class Partials:
         answers = (
             self._compiled(fields, starts, ends) if self.dtypes is not None else self._interpreted(fields, starts, ends)
         )
-        if least == 0 and self.op.builtin:
+        if least == 0 and (self.op.builtin or self.op.traits.answers_empty):
             return answers
         enough = enough & (rows > 0)
         return answers.limited(enough)

@@ -11,6 +11,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import python_values
 from slidewise.columns.frames import AnswerColumns
+from slidewise.columns.map_arrays import python_maps
 from slidewise.columns.operator_types import as_numbers, readied
 from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells, StoredCells
@@ -103,8 +104,16 @@ def _first_answers(incoming: IncomingBatch, newest: list[Any], arrays: list[Any]
 
 def _python_answers(operator: Operator, array: Any, rows: Array) -> list[Any]:
     """Answers in some rows as `push` gives them."""
+    if operator.traits.per is not None:
+        inner = operator.traits.per.inner
+        maps = python_maps(array.take(rows))
+        return [each and {key: _python_answer(inner, value) for key, value in each.items()} for each in maps]
     values = python_values(array.take(rows), f"the answers of {operator.name!r}")
-    return [named_answer(operator, value.values()) if type(value) is dict else value for value in values]
+    return [_python_answer(operator, value) for value in values]
+
+
+def _python_answer(operator: Operator, value: Any) -> Any:
+    return named_answer(operator, value.values()) if type(value) is dict else value
 
 
 def _stored_rows(incoming: IncomingBatch, at: int, spec: WindowSpec) -> StoredRows:

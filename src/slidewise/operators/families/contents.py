@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.operator import Operator
+from slidewise.operators.per_category import make_count_by
 from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
 from slidewise.operators.types import Answer, Value
 from slidewise.operators.values import state_checks as checks
@@ -375,5 +376,6 @@ def _take_counts(total: tuple[int, ...], oldest: tuple[int, ...]) -> tuple[int, 
     return tuple([x - y for x, y in zip(total, oldest, strict=True)])
 
 
+count_by = make_count_by()
 top_k = replace(make_top_k(), unset="sw.top_k(3)('x') for the three most frequent values")
 histogram = replace(make_histogram(), unset="sw.histogram(edges=[0, 10, 100])('x')")

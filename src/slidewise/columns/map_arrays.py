@@ -1,0 +1,54 @@
+"""Maps by category as Arrow arrays, and as the dicts that Python has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.arrays import Array
+from slidewise.columns.arrow_values import arrow_array
+from slidewise.columns.series import Column, list_offsets
+from slidewise.operators.types import Answer, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def map_array(lengths: Array, valid: Array | None, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """A map for each row of so many keys and items, one behind the other; null where it is not valid."""
+    import pyarrow as pa
+
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    mask = None if valid is None or valid.all() else pa.array(~valid)
+    return pa.MapArray.from_arrays(list_offsets(offsets), keys, items, mask=mask)
+
+
+def flattened(maps: list[dict[Value, Answer] | None]) -> tuple[list[Value], list[Answer], Array, Array]:
+    """The keys and the values of all maps, one behind the other; how many each has, and which are none."""
+    there = [each or {} for each in maps]
+    lengths = np.array([len(each) for each in there], np.int64)
+    valid = np.array([each is not None for each in maps], np.bool_)
+    return [key for each in there for key in each], [value for each in there for value in each.values()], lengths, valid
+
+
+def keys_of(column: Column, keys: Array) -> pa.Array:
+    """Values of a column of categories as an Arrow array of its type."""
+    import pyarrow as pa
+
+    if keys.dtype == object and (column.is_object or column.unit is None):
+        kind = column.arrow
+        return arrow_array(keys.tolist(), None if kind is None or pa.types.is_null(kind) else kind)
+    return column.items_of(keys.astype(column.data.dtype, copy=False))
+
+
+def python_maps(array: pa.Array) -> list[dict[Value, Any] | None]:
+    """Maps as dicts."""
+    maps: list[dict[Value, Any] | None] = array.to_pylist(maps_as_pydicts="strict")
+    return maps
+
+
+def object_array(values: list[Any]) -> Array:
+    """An array of these very objects."""
+    return np.array([*values, None], object)[:-1]
