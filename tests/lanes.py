@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 from unittest.mock import patch
 
@@ -490,6 +491,8 @@ def plain(value: Any) -> Any:
         value = value._asdict()
     elif isinstance(value, tuple):
         value = {str(i): one for i, one in enumerate(value)}
+    if isinstance(value, list) and value and all(isinstance(one, tuple) and len(one) == 2 for one in value):
+        value = dict(value)  # a map, as Arrow gives it
     if isinstance(value, dict):
         return tuple((name, plain(one)) for name, one in value.items())
     return value
@@ -657,7 +660,11 @@ def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
     if aggregate.condition is not None:
         rows = [row for row in rows if argument_of(aggregate.condition, row) is True]
     arguments = [tuple(argument_of(part, row) for part in aggregate.columns) or (0,) for row in rows]
-    states = [op.lift(*values) for values in arguments if not any(value is None for value in values)]
+    arguments = [values for values in arguments if not any(value is None for value in values)]
+    per = op.traits.per
+    if per is not None:
+        return by_category(per, arguments) if len(arguments) >= (window.at_least or 0) else None
+    states = [op.lift(*values) for values in arguments]
     least = window.at_least
     if least is None:
         least = 0 if op.builtin and op.name in _ANSWER_NO_ROWS else 1
@@ -667,6 +674,20 @@ def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
     for state in states[1:]:
         total = op.combine(total, state)
     return op.lower(total)
+
+
+def by_category(per: Any, rows: list[tuple[Any, ...]]) -> dict[Any, Any]:
+    """The answers of the operator inside to the rows of each category, those with the fewest rows together."""
+    groups: dict[Any, list[Any]] = defaultdict(list)
+    for *values, category in rows:
+        groups[category].append(values or [category])
+    names = sorted(groups)
+    if per.top is not None:
+        ranked = sorted((name for name in names if name != per.rest), key=lambda name: -len(groups[name]))[: per.top]
+        others = [row for name in names if name not in ranked for row in groups[name]]
+        groups = {name: groups[name] for name in names if name in ranked} | ({per.rest: others} if others else {})
+        names = list(groups)
+    return {name: per.inner.lower(reduce(per.inner.combine, [per.inner.lift(*r) for r in groups[name]])) for name in names}
 
 
 def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
