@@ -1,4 +1,4 @@
-"""The types of arrays in signatures: NumPy's, of any number of rows and any type of element; and lists and maps in arrays."""
+"""The types of arrays in signatures: NumPy's, of any number of rows and any type; and lists and maps in arrays."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Ragged:
 class Maps:
     """A map for each row, without an object for each.
 
-    An entry is an item of `entries`: the number of its key among `keys`, with a count beside it that is the place of its
-    value among `values`, the answers of a pass.
+    An entry is an item of `entries`: the number of its key among `keys`, with a count beside it that is the place of
+    its value among `values`, the answers of a pass.
     """
 
     entries: Ragged

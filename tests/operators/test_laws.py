@@ -62,6 +62,7 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "count_distinct": word | st.integers(0, 3) | st.sampled_from([math.nan, 0.0, -0.0]),
     "mode": st.integers(0, 3) | st.sampled_from([math.nan, 0.0, -0.0]),
     "top_k": word,
+    "count_by": word,
     "histogram": whole | any_float,
     "entropy": word | st.integers(0, 3) | st.sampled_from([math.nan, 0.0, -0.0]),
     "bloom": word | whole,

@@ -9,8 +9,8 @@ from slidewise.arrays import Array, Maps
 from slidewise.columns.answer_series import BARE, as_arrow_array, series_like
 from slidewise.columns.arrow_values import arrow_array, holds
 from slidewise.columns.declared_answers import as_declared, values_as_declared
-from slidewise.columns.operator_types import answer_type, check_types, restored
 from slidewise.columns.map_arrays import flattened, keys_of, map_array, object_array, python_maps
+from slidewise.columns.operator_types import answer_type, check_types, restored
 from slidewise.columns.series import Column, Series, is_arrow_backed, kind_of
 from slidewise.engine.evaluate import named_fields
 from slidewise.engine.window_spec import WindowSpec

@@ -44,8 +44,8 @@ class Aggregate(Expression):
     def per(self, category: str | Expression, *, top: int | None = None, rest: str | int = "other") -> Aggregate:
         """Answer with a map by category: `sw.sum("amount").per("merchant_type")`.
 
-        With `top=10` only the ten categories with the most rows in the window have an entry of their own, and all others
-        are together in one named `rest`.
+        With `top=10` only the ten categories with the most rows in the window have an entry of their own, and all
+        others are together in one named `rest`.
         """
         if not isinstance(category, str | Expression):
             raise SlidewiseError(f"per takes the name of a column, or an expression over columns, not {category!r}")

@@ -93,7 +93,7 @@ class Operator:
         return self.lift(*arguments)
 
     def per(self, *, top: int | None = None, rest: str | int = "other") -> Operator:
-        """The operator that gives a map by category, its last argument: `sw.sum.per(top=3)`, for `sw.rolling` and SWAGs.
+        """The operator that gives a map by category, its last argument; for `sw.rolling` and SWAGs.
 
         >>> import numpy as np, slidewise as sw
         >>> sw.rolling((np.array([3, 4, 5]), np.array(["b", "a", "b"])), sw.sum.per(), rows=2).tolist()
@@ -128,12 +128,12 @@ class Operator:
                 raise SlidewiseError(
                     f"{self.name} has no parameters, but got {', '.join(parameters)}{_whose(parameters)}"
                 )
-            makes = inspect.signature(self.make)
+            signature = inspect.signature(self.make)
             try:
-                makes.bind(*columns, **parameters)
+                signature.bind(*columns, **parameters)
             except TypeError as error:
                 raise SlidewiseError(
-                    f"{self.name} is made with ({', '.join(self.parameters or makes.parameters)}) first and bound to columns after, as in "
+                    f"{self.name} is made with ({', '.join(self.parameters or signature.parameters)}) first and bound to columns after, as in "
                     f"{self!r}('user'), but got {_call(columns, parameters)}: {error}"
                 ) from None
             return self.make(*columns, **parameters)

@@ -32,7 +32,7 @@ def per_category(inner: Operator, top: int | None = None, rest: str | int = "oth
     """The operator that answers with a map by category, its last argument, of what `inner` answers to the others.
 
     With `top`, only so many categories have an entry of their own, those with the most rows, and of equally many the
-    least; the others are combined into one entry named `rest`, the last. Rows whose category is `rest` are always in it.
+    least; the others are combined into one entry named `rest`, the last. Rows of the category `rest` are always in it.
 
     >>> import slidewise as sw
     >>> w = sw.DabaLite(sw.sum.per())
@@ -159,10 +159,11 @@ def _combine(inner: Operator, a: ByCategory, b: ByCategory) -> ByCategory:
     combine = inner.combine
     for category, entry in small.items():
         other = large.get(category)
-        if other is not None:
+        if other is None:
+            joined[category] = entry
+        else:
             older, newer = (other, entry) if large is a else (entry, other)
-            entry = older[0] + newer[0], combine(older[1], newer[1])
-        joined[category] = entry
+            joined[category] = older[0] + newer[0], combine(older[1], newer[1])
     return joined
 
 
