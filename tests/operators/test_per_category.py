@@ -48,7 +48,7 @@ def expected(rows: list[tuple[Any, Any]], inner: Callable[[list[Any]], Any], top
     return {name: inner(groups[name]) for name in sorted(named)} | ({rest: inner(others)} if others else {})
 
 
-@pytest.mark.rule(22)
+@pytest.mark.rule(23)
 @pytest.mark.parametrize("kind", CATEGORIES)
 @settings(max_examples=30)
 @given(data=st.data(), n=st.integers(1, 12), top=st.sampled_from([None, 1, 2, 50]))

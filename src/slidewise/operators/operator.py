@@ -133,8 +133,8 @@ class Operator:
                 signature.bind(*columns, **parameters)
             except TypeError as error:
                 raise SlidewiseError(
-                    f"{self.name} is made with ({', '.join(self.parameters or signature.parameters)}) first and bound to columns after, as in "
-                    f"{self!r}('user'), but got {_call(columns, parameters)}: {error}"
+                    f"{self.name} is made with ({', '.join(self.parameters or signature.parameters)}) first and "
+                    f"bound to columns after, as in {self!r}('user'), but got {_call(columns, parameters)}: {error}"
                 ) from None
             return self.make(*columns, **parameters)
         if self.unset:
