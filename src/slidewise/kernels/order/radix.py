@@ -35,7 +35,9 @@ def sort_by_bits(words: Array, buffer: Array, counts: Array, low: int, high: int
     if n == 0:
         return
     digits = (high - low + DIGIT - 1) // DIGIT
-    counts[:digits] = np.int32(0)
+    for d in range(digits):
+        for value in range(VALUES):
+            counts[u(d), u(value)] = np.int32(0)
     for i in range(n):
         word = words[u(i)] >> np.uint64(low)
         for d in range(digits):
@@ -62,4 +64,5 @@ def sort_by_bits(words: Array, buffer: Array, counts: Array, low: int, high: int
         source, target = target, source
         moved = not moved
     if moved:
-        words[:] = buffer[:n]
+        for i in range(n):
+            words[u(i)] = buffer[u(i)]
