@@ -20,6 +20,7 @@ class OperatorRow(NamedTuple):
     commutative: str
     selective: str
     state: str
+    stream: str
     error: str
 
 
@@ -52,8 +53,16 @@ def _row(op: Operator) -> OperatorRow:
         commutative="yes" if op.commutative else "no",
         selective="yes" if op.selective else "no",
         state=op.state,
+        stream="constant" if _has_constant_io(op) else "whole window",
         error=op.error,
     )
+
+
+def _has_constant_io(op: Operator) -> bool:
+    """Whether a stream reads and writes as much for a key with many rows in its window as for one with few."""
+    traits = op.traits
+    sized = traits.compiled or traits.bounded or traits.counts_rows or traits.spanning is not None
+    return sized and not traits.grows
 
 
 def _line(cells: Iterable[str]) -> str:
