@@ -189,7 +189,7 @@ def _operators(options: argparse.Namespace) -> None:
 
     console = Console()
     if not console.is_terminal:
-        console.width = 240
+        console.width = 280
     columns = OperatorRow._fields if console.width >= 160 else OperatorRow._fields[:3]
     table = Table(*columns, box=SIMPLE_HEAD)
     for row in operators_table():

@@ -270,13 +270,10 @@ CASES = [
             cells=sw.current_run("ok").over("9s", grain="4s"),
             before=sw.lag(1)("temp").over("9s"),
             word=sw.lag(2)("tag").over(rows=7, closed="left"),
-            moment=sw.lag("ts").over("all"),
             newest=sw.last_k(3)("temp").over("9s"),
             words=sw.last_k(2)("tag").over("9s", closed="left"),
             flags=sw.last_k(2)("ok").over("6s", grain="4s"),
             oldest=sw.first_k(2)("load").over(rows=5),
-            moments=sw.first_k(2)("ts").over("9s", at_least=2),
-            moments_so_far=sw.last_k(2)("ts").over("all"),
         ),
         BIG,
     ),
@@ -285,12 +282,10 @@ CASES = [
         sliding(
             mode=sw.mode("temp").over("9s"),
             word=sw.mode("tag").over(rows=6),
-            moment=sw.mode("ts").over("all"),
             flag=sw.mode("ok").over("9s", grain="4s"),
             top=sw.top_k(2)("temp").over("9s"),
             top_words=sw.top_k(2)("tag").over(rows=7, closed="left"),
-            top_moments=sw.top_k(1)("ts").over("9s", closed="both"),
-            top_so_far=sw.top_k(2)("ts").over("all"),
+            top_so_far=sw.top_k(2)("load").over("all"),
             bins=sw.histogram(edges=[-3, 0.5, 71])("temp").over("9s"),
             bins_of_integers=sw.histogram(edges=[0.5, 2])("load").over("9s", grain="4s"),
             bins_so_far=sw.histogram(edges=[0])("load").over("all"),
@@ -565,6 +560,18 @@ CASES += [
                 for i, over in enumerate([lambda one: one.over(rows=3), lambda one: one.over("all")])
                 for name, one in _every_operator(over).items()
             }
+        ),
+        EVERY_TYPE,
+    ),
+    Case(
+        "moments in lists and counts",
+        sliding(
+            before=sw.lag("moment").over("all"),
+            oldest=sw.first_k(2)("moment").over("9s", at_least=2),
+            newest=sw.last_k(2)("moment").over("all"),
+            mode=sw.mode("moment").over("all"),
+            top=sw.top_k(1)("moment").over("9s", closed="both"),
+            top_so_far=sw.top_k(2)("moment").over("all"),
         ),
         EVERY_TYPE,
     ),

@@ -478,7 +478,7 @@ def test_windows_that_make_no_sense() -> None:
         {"rows": 2, "at_least": 0},
         {"last": 3},
         {"times": np.arange(3)},
-        {"rows": 2, "times": np.arange(3), "last": 2},
+        {"rows": 2, "times": np.arange(3), "last": "all"},
         {"times": np.arange(3), "last": -1},
         {"times": np.arange(3), "last": "3 parsecs"},
     ):
