@@ -36,7 +36,7 @@ from slidewise.windows import Duration
 ROW = "the row's number"
 CASE = "the case's number"
 LIFTED: set[str] = set()
-_ANSWER_NO_ROWS = ("count", "hyperloglog", "collect", "first_k", "last_k", "top_k", "count_by", "histogram")
+_ANSWER_NO_ROWS = ("count", "hyperloglog", "theta", "collect", "first_k", "last_k", "top_k", "count_by", "histogram")
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 

@@ -68,6 +68,7 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "bloom": word | whole,
     "countmin": word | whole,
     "hyperloglog": word | whole,
+    "theta": word | whole,
     "naive_bayes": st.tuples(st.sampled_from(["spam", "ham"]), word, st.integers(0, 2)),
     "median": whole | any_float,
     "iqr": whole | any_float,

@@ -14,11 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.operators.families.data_sketches import theta
 from slidewise.operators.families.sketches import BloomFilter, CountMin, bloom, countmin, hyperloglog
 from slidewise.operators.operator import Operator
 from slidewise.operators.values.hashing import hash64
 
-SKETCHES = [bloom, bloom(bits=100, hashes=3), countmin, countmin(width=7, depth=2), hyperloglog, hyperloglog(p=4)]
+SKETCHES = [
+    *(bloom, bloom(bits=100, hashes=3), countmin, countmin(width=7, depth=2), hyperloglog, hyperloglog(p=4)),
+    *(hyperloglog(p=4, sketch=True), theta(lg_k=4), theta(lg_k=4, sketch=True)),
+]
 VALUES = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=10), st.binary(max_size=10))
 
 

@@ -126,6 +126,8 @@ def answer_type(op: Operator, types: list[Any]) -> Any:
             return pa.bool_()
         case AnswerKind.NUMBER:
             return pa.float64() if kinds.is_floating(types[0]) else pa.int64()
+        case AnswerKind.BYTES:
+            return pa.binary()
         case AnswerKind.LIST:
             return pa.list_(types[0])
         case AnswerKind.COUNTS:

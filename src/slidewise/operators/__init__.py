@@ -5,6 +5,7 @@ from slidewise.operators.families import (
     classifiers,
     contents,
     counters,
+    data_sketches,
     extremes,
     logic,
     moments,
@@ -29,6 +30,7 @@ from slidewise.operators.families.contents import (
     top_k,
 )
 from slidewise.operators.families.counters import delta, increase
+from slidewise.operators.families.data_sketches import theta
 from slidewise.operators.families.extremes import (
     argmax,
     argmin,
@@ -56,7 +58,20 @@ from slidewise.operators.operator import Operator, operator
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
 FAMILIES = (
-    *(sums, moments, weighted, shape, regression, extremes, counters, logic, contents, sketches, classifiers),
+    *(
+        sums,
+        moments,
+        weighted,
+        shape,
+        regression,
+        extremes,
+        counters,
+        logic,
+        contents,
+        sketches,
+        data_sketches,
+        classifiers,
+    ),
     quantiles,
 )
 
@@ -107,6 +122,7 @@ _ORDER = (
     bloom,
     countmin,
     hyperloglog,
+    theta,
     naive_bayes,
     median,
     quantile,
@@ -176,6 +192,7 @@ __all__ = [
     "slope",
     "stddev",
     "sum",
+    "theta",
     "top_k",
     "value_range",
     "variance",

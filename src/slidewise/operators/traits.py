@@ -39,6 +39,7 @@ class AnswerKind(Enum):
     COUNTS = "a list of int64"
     COUNTED = "a list of structs: a value of the first input's type, and its count"
     MAP = "a map from the last input's values to the answers of an operator inside"
+    BYTES = "bytes"
     OBJECT = "an object that no table can hold"
 
 

@@ -50,6 +50,36 @@ _sigma: Any = jit(sketches._sigma)
 _tau: Any = jit(sketches._tau)
 
 
+# Each register's candidates, from the greatest rank to the youngest row, are a chain through the rows: `chains` has the
+# first and the last row of each register's, and the row behind and before each row.
+@jit
+def enter(row: int, register: int, rank: Array, chains: Array) -> None:
+    """Take a row in behind all others of its register: it may stay in place of those of no greater rank."""
+    last = chains[1, register]
+    while last >= 0 and rank[last] <= rank[row]:
+        last = chains[3, last]
+    chains[3, row] = last
+    if last >= 0:
+        chains[2, last] = row
+    else:
+        chains[0, register] = row
+    chains[1, register] = row
+
+
+@jit
+def leave(row: int, register: int, chains: Array) -> bool:
+    """Let the oldest row go; says whether it was its register's greatest."""
+    if chains[0, register] != row:
+        return False
+    behind = chains[2, row]
+    chains[0, register] = behind
+    if behind >= 0:
+        chains[3, behind] = -1
+    else:
+        chains[1, register] = -1
+    return True
+
+
 @cached_jit
 def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> None:
     size = 1 << p
@@ -65,11 +95,7 @@ def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> N
             rest = rest >> np.uint64(1)
             r -= 1
         rank[i] = r
-    # Each register's candidates, from the greatest rank to the youngest row, as a chain through the rows.
-    head = np.full(size, -1, np.int64)
-    tail = np.full(size, -1, np.int64)
-    after = np.full(len(words), -1, np.int64)
-    before = np.full(len(words), -1, np.int64)
+    chains = np.full((4, max(size, len(words))), -1, np.int64)
     counts = np.zeros(most + 1, np.int64)
     counts[0] = size
     start = 0
@@ -79,30 +105,15 @@ def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> N
             continue
         while end < ends[i]:
             j = register[end]
-            old = rank[head[j]] if head[j] >= 0 else 0
-            last = tail[j]
-            while last >= 0 and rank[last] <= rank[end]:
-                last = before[last]
-            before[end] = last
-            if last >= 0:
-                after[last] = end
-            else:
-                head[j] = end
-            tail[j] = end
-            counts[old] -= 1
-            counts[rank[head[j]]] += 1
+            counts[rank[chains[0, j]] if chains[0, j] >= 0 else 0] -= 1
+            enter(end, j, rank, chains)
+            counts[rank[chains[0, j]]] += 1
             end += 1
         while start < starts[i]:
             j = register[start]
-            if head[j] == start:
-                head[j] = after[start]
+            if leave(start, j, chains):
                 counts[rank[start]] -= 1
-                if head[j] >= 0:
-                    before[head[j]] = -1
-                    counts[rank[head[j]]] += 1
-                else:
-                    tail[j] = -1
-                    counts[0] += 1
+                counts[rank[chains[0, j]] if chains[0, j] >= 0 else 0] += 1
             start += 1
         z = size * _tau(1.0 - counts[most] / size)
         for k in range(most - 1, 0, -1):

@@ -14,6 +14,7 @@ from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
 from slidewise.kernels.order.grouping import dictionary_codes
 from slidewise.kernels.order.quantiles import MEDIAN_DEVIATION, Spec, quantiles, quantiles_of_rows
+from slidewise.kernels.passes.data_sketches import hll_sketches, theta_estimates, theta_sketches
 from slidewise.kernels.passes.distinct import distinct_counts
 from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
@@ -36,6 +37,18 @@ def _count_distinct(_op: Operator, x: Array, starts: Array, ends: Array) -> Answ
 
 def _hyperloglog(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
     return Answers([distinct(x, op.parameters["p"], starts, ends)], None)
+
+
+def _hll_sketch(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([hll_sketches(x, op.parameters["p"], starts, ends)], None)
+
+
+def _theta(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([theta_estimates(x, 1 << op.parameters["lg_k"], starts, ends)], None)
+
+
+def _theta_sketch(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
+    return Answers([theta_sketches(x, 1 << op.parameters["lg_k"], starts, ends)], None)
 
 
 def _bloom(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
@@ -125,6 +138,9 @@ WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
     "count": _count,
     "count_distinct": _count_distinct,
     "hyperloglog": _hyperloglog,
+    "hll_sketch": _hll_sketch,
+    "theta": _theta,
+    "theta_sketch": _theta_sketch,
     "bloom": _bloom,
     "quantile": _quantile,
     "lag": _lag,

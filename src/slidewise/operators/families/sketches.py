@@ -8,6 +8,7 @@ from functools import partial
 from operator import add, or_, sub
 from struct import unpack
 
+from slidewise.operators.families.data_sketches import check_sketch, hll_sketch
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
 from slidewise.operators.types import Value
@@ -191,10 +192,12 @@ class CountMin:
         return f"CountMin(width={self.width}, depth={self.depth}, total={self.total})"
 
 
-def make_hyperloglog(p: int = 12) -> Operator:
+def make_hyperloglog(p: int = 12, sketch: bool = False) -> Operator:
     """How many distinct values are in the window, from 2^p bytes (Flajolet et al. 2007, Ertl 2017).
 
-    The standard error is 1.04 / sqrt(2^p), 1.6 % for p = 12, at every size; small counts are nearly exact.
+    The standard error is 1.04 / sqrt(2^p), 1.6 % for p = 12, at every size; small counts are nearly exact. With
+    `sketch=True` the answer is the sketch in the format of Apache DataSketches, which Spark's `hll_sketch_estimate`
+    and `hll_union` read; it has a hash of its own then, the one that they use.
 
     >>> import slidewise as sw
     >>> w = sw.DabaLite(sw.hyperloglog(p=14))
@@ -203,6 +206,9 @@ def make_hyperloglog(p: int = 12) -> Operator:
     >>> w.query()
     2
     """
+    check_sketch("hyperloglog", sketch)
+    if sketch:
+        return hll_sketch(p, make_hyperloglog)
     p = whole_number("hyperloglog", "p", p, 4, 18)
     return Operator(
         name="hyperloglog",
