@@ -545,7 +545,8 @@ def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
         before = mine.index(i)
 
         def answer(aggregate: Any, mine: list[int] = mine, before: int = before) -> Any:
-            return plain(fold(aggregate, [rows[j] for j in _window(definition, aggregate, mine, before, ticks)]))
+            window = _window(definition, aggregate, mine, before, ticks)
+            return plain(fold(aggregate, [rows[j] for j in window], (rows[mine[before]], mine[before] in window)))
 
         for name, column in definition.columns.items():
             answers[i][name] = value_of(column, rows[i], answer)
@@ -659,7 +660,8 @@ def rounded(edge: Any, grain: Any) -> Any:
     return multiple
 
 
-def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
+def fold(aggregate: Aggregate, rows: list[dict[str, Any]], own: tuple[dict[str, Any], bool] | None = None) -> Any:
+    """The answer over a window's rows; `own` is the row that asks, where there is one, and whether it is in."""
     op, window = aggregate.operator, aggregate.window
     assert window is not None
     if aggregate.condition is not None:
@@ -675,6 +677,14 @@ def fold(aggregate: Aggregate, rows: list[dict[str, Any]]) -> Any:
         least = 0 if op.builtin and op.name in _ANSWER_NO_ROWS else 1
     if len(states) < least:
         return None
+    if op.traits.own_value is not None:
+        values = [values[0] for values in arguments if values[0] is not None]
+        if own is None:
+            return rank_of(op, values, values[-1])
+        value, skipped = argument_of(aggregate.columns[0], own[0]), False
+        if aggregate.condition is not None:
+            skipped = argument_of(aggregate.condition, own[0]) is not True
+        return None if value is None or skipped else rank_of(op, values if own[1] else [*values, value], value)
     total = states[0] if states else op.identity
     for state in states[1:]:
         total = op.combine(total, state)
@@ -695,6 +705,17 @@ def by_category(per: Any, rows: list[tuple[Any, ...]]) -> dict[Any, Any]:
     return {
         name: per.inner.lower(reduce(per.inner.combine, [per.inner.lift(*r) for r in groups[name]])) for name in names
     }
+
+
+def rank_of(op: sw.Operator, values: list[Any], value: Any) -> Any:
+    """The rank of one of some values, NaN being the greatest."""
+    places = [(other != other, 0 if other != other else other) for other in values]
+    place = (value != value, 0 if value != value else value)
+    less, same_ones = sum(other < place for other in places), places.count(place)
+    if op.name == "percent_rank":
+        return less / (len(values) - 1) if len(values) > 1 else 0.0
+    method = op.parameters["method"]
+    return {"min": less + 1, "max": less + same_ones, "average": less + (same_ones + 1) / 2}[method]
 
 
 def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:

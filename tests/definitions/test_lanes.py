@@ -269,6 +269,26 @@ CASES = [
         BIG,
     ),
     Case(
+        "ranks of the row's own value",
+        sliding(
+            rows=sw.count("temp").over("9s"),
+            place=sw.rank("temp").over("9s"),
+            share=sw.percent_rank("temp").over("9s", closed="both"),
+            middle=sw.median("temp").over("9s"),
+            before=sw.rank("load").over("9s", closed="left"),
+            average=sw.rank(method="average")("load").over(rows=6),
+            behind=sw.rank(method="max")("load").over(rows=4, closed="left"),
+            good=sw.percent_rank("load").where("ok").over("8s", at_least=2),
+            word=sw.rank("tag").over("9s"),
+            moment=sw.rank("ts").over(rows=5),
+            so_far=sw.rank("temp").over("all"),
+            so_far_before=sw.rank(method="max")("tag").where("ok").over("all", closed="left"),
+            few=sw.rank("load").over("9s", rows=3),
+            few_before=sw.percent_rank("temp").where("ok").over("9s", rows=4, closed="left"),
+        ),
+        BIG,
+    ),
+    Case(
         "runs and values at the ends",
         sliding(
             longest=sw.longest_run("ok").over("9s"),

@@ -74,6 +74,8 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "iqr": whole | any_float,
     "mad": whole | any_float,
     "quantile": whole | any_float,
+    "rank": whole | any_float,
+    "percent_rank": word,
     "collect": word | whole,
 }
 

@@ -17,7 +17,7 @@ from slidewise.kernels.order.grouping import Grouped, dictionary_codes
 from slidewise.kernels.passes.by_category import by_category
 from slidewise.kernels.passes.dispatch import run_bounds, run_rows
 from slidewise.kernels.passes.interpreted import interpreted
-from slidewise.kernels.passes.window_passes import WINDOW_PASSES, quantiles_of
+from slidewise.kernels.passes.window_passes import OWN_ROW_PASSES, WINDOW_PASSES, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.operators.per_category import PASS
@@ -45,6 +45,7 @@ def answer(
     grouped = None if keys is None else Grouped(*dictionary_codes(keys.data, keys.valid))
     inputs = [column.data if grouped is None else grouped.to_sorted(column.data) for column in columns]
     droppable = least <= 1 or (keys is None and op.traits.never_raises)
+    own = np.arange(m) if op.traits.own_value is not None else None
     if rows is not None and valid is None and window.usual_ends and droppable:
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
         if least > 1:
@@ -57,17 +58,27 @@ def answer(
         if times is not None and backwards >= 0:
             raise backwards_error(times, grouped)
         present = valid if grouped is None or valid is None else grouped.to_sorted(valid)
-        answers = over_bounds(op, inputs, present, starts, ends, least, window.may_be_empty)
+        answers = over_bounds(op, inputs, present, starts, ends, least, window.may_be_empty, own)
     if grouped is not None:
         answers = answers.moved(grouped.to_input)
     return named_fields(op, answers)
 
 
 def over_bounds(
-    op: Operator, inputs: list[Array], valid: Array | None, starts: Array, ends: Array, least: int, may_be_empty: bool
+    op: Operator,
+    inputs: list[Array],
+    valid: Array | None,
+    starts: Array,
+    ends: Array,
+    least: int,
+    may_be_empty: bool,
+    own: Array | None = None,
 ) -> Answers:
-    """The answers over windows [starts, ends) of rows sorted by key; `valid` rows count, and `least` are needed."""
-    return several_over_bounds([op], inputs, valid, starts, ends, least, may_be_empty)[0]
+    """The answers over windows [starts, ends) of rows sorted by key; `valid` rows count, and `least` are needed.
+
+    `own` are the windows' own rows, for operators that are about these; None where they have none.
+    """
+    return several_over_bounds([op], inputs, valid, starts, ends, least, may_be_empty, own)[0]
 
 
 def several_over_bounds(
@@ -78,17 +89,29 @@ def several_over_bounds(
     ends: Array,
     least: int,
     may_be_empty: bool,
+    own: Array | None = None,
 ) -> list[Answers]:
     """The same for several operators, of which exact quantiles are answered together."""
+    own_valid = None if own is None or valid is None else valid[own]
     if valid is not None:
-        inputs, starts, ends = _without_nulls(inputs, valid, starts, ends)
+        before = np.zeros(len(valid) + 1, starts.dtype)
+        np.cumsum(valid, out=before[1:])
+        inputs, starts, ends = [x[valid] for x in inputs], before[starts], before[ends]
+        own = None if own is None else np.minimum(before[own], max(int(before[-1]) - 1, 0))
     counts = ends - starts if valid is not None or may_be_empty or least > 1 else None
     if counts is not None and least > 1:
         starts = np.where(counts < least, ends, starts)
-    if len(ops) > 1 and all(op.traits.order_statistic for op in ops) and inputs[0].dtype != object:
-        by_operator = quantiles_of(ops, inputs[0], starts, ends)
+    quantiles = [op for op in ops if op.traits.order_statistic is not None and op.traits.own_value is None]
+    if len(quantiles) > 1 and inputs[0].dtype != object:
+        answered = dict(zip(quantiles, quantiles_of(quantiles, inputs[0], starts, ends), strict=True))
+        by_operator = [answered.get(op) or _windows(op, inputs, starts, ends, own) for op in ops]
     else:
-        by_operator = [_windows(op, inputs, starts, ends) for op in ops]
+        by_operator = [_windows(op, inputs, starts, ends, own) for op in ops]
+    if own_valid is not None:
+        by_operator = [
+            answers if op.traits.own_value is None else answers.limited(own_valid)
+            for op, answers in zip(ops, by_operator, strict=True)
+        ]
     if counts is None or least == 0:
         return by_operator
     enough = counts >= least
@@ -133,17 +156,16 @@ def plain_rows(op: Operator, inputs: list[Array], n: int, offsets: Array | None 
     return _windows(op, inputs, starts, ends)
 
 
-def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
+def _windows(op: Operator, inputs: list[Array], starts: Array, ends: Array, own: Array | None = None) -> Answers:
+    """The answers over windows of rows that are all there; without `own`, a window's own row is its newest."""
     if op.traits.window_pass == PASS:
         return by_category(op, inputs, starts, ends, _windows)
+    if op.traits.own_value is not None:
+        own = np.maximum(ends - 1, 0) if own is None else own
+        if op.traits.window_pass is None:
+            return interpreted(op, inputs, starts, ends, own)
+        return OWN_ROW_PASSES[op.traits.window_pass](op, inputs[0], starts, ends, own)
     if op.traits.window_pass is not None:
         return WINDOW_PASSES[op.traits.window_pass](op, inputs[0], starts, ends)
     answers = None if any(x.dtype == object for x in inputs) else run_bounds(op, inputs, starts, ends)
     return interpreted(op, inputs, starts, ends) if answers is None else answers
-
-
-def _without_nulls(inputs: list[Array], valid: Array, starts: Array, ends: Array) -> tuple[list[Array], Array, Array]:
-    """Only the rows that are there, and windows over them."""
-    before = np.zeros(len(valid) + 1, starts.dtype)
-    np.cumsum(valid, out=before[1:])
-    return [x[valid] for x in inputs], before[starts], before[ends]

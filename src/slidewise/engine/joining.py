@@ -176,6 +176,10 @@ class MergedRows:
             return self._queries.bounds(self._spec, self.places, self.offsets)
         return self.starts[self._new], self.ends[self._new]
 
+    def own(self) -> Array | None:
+        """Where the batch's rows stand in the order of keys; None of queries, which are no rows."""
+        return None if self._queries is not None else np.arange(len(self.places))[self._new]
+
     def to_input(self, x: Array) -> Array:
         """Values of the batch's rows in the batch's order; queries are in it already."""
         return x if self._queries is not None else self._batch.to_input(x)

@@ -51,6 +51,8 @@ class RunningPane:
             return [self.take(place, arguments) for place, arguments in peers]
         for _, arguments in peers:
             self.add(arguments)
+        if self.spec.own:
+            return [self._answers_of_row(arguments) for _, arguments in peers]
         return for_each(peers, self.answers())
 
     def begin(self) -> None:
@@ -69,10 +71,20 @@ class RunningPane:
             self.at = place
         else:
             self.add(arguments)
-        answers = self.answers()
+        answers = self._answers_of_row(arguments) if spec.own else self.answers()
         if spec.is_open and arguments is not None:
             self.late_states = self._joined(self.late_states, self._lifted(arguments))
             self.late_count += 1
+        return answers
+
+    def _answers_of_row(self, arguments: Row | None) -> list[Any]:
+        """The answers to a row with these arguments, some of which are about its own value."""
+        answers = self.answers()
+        for i, member in enumerate(self.spec.members):
+            own_value = member.operator.traits.own_value
+            if own_value is not None and answers[i] is not None:
+                own = None if arguments is None else member.operator.lift(*arguments)
+                answers[i] = None if own is None else own_value(self.states[i], own, not self.spec.is_open)
         return answers
 
     def answers_at(self, place: int | float) -> list[Any]:

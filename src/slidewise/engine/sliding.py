@@ -86,10 +86,14 @@ class SlidingBatch:
         """The first row of each key's last window, in the order of keys."""
         return self._rows.last_starts()
 
-    def arrays(self) -> list[pa.Array]:
-        """The answers of each member as an Arrow array, in the batch's order, or in that of the queries."""
+    def arrays(self, of_rows: bool = True) -> list[pa.Array]:
+        """The answers of each member as an Arrow array, in the batch's order, or in that of the queries.
+
+        Unless they are `of_rows`, they are those of queries in the place of rows, which have no values of their own.
+        """
         spec, types = self._spec, self._types
         starts, ends = self._rows.bounds()
+        own = self._rows.own() if spec.own and of_rows else None
         arrays = []
         for members in _together(spec):
             ops = [member.operator for member in members]
@@ -97,7 +101,7 @@ class SlidingBatch:
                 check_inputs(op, spec.columns, self._columns, types)
             arguments = readied(ops[0], self._columns)
             inputs = self._inputs([as_numbers(ops[0], column) for column in arguments])
-            by_operator = several_over_bounds(ops, inputs, self._counted, starts, ends, members[0].least, True)
+            by_operator = several_over_bounds(ops, inputs, self._counted, starts, ends, members[0].least, True, own)
             for member, answers in zip(members, by_operator, strict=True):
                 arrays.append(typed(member.operator, arguments, types, answers.moved(self._rows.to_input), member.name))
         return arrays

@@ -140,7 +140,7 @@ class TableRows:
         if len(alike) > 1:
             if aggregate not in self._quantile_answers:
                 ops = [other.operator for other in alike]
-                by_operator = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True)
+                by_operator = several_over_bounds(ops, inputs, valid, *self.bounds(window), least, True, self._own())
                 self._quantile_answers |= dict(zip(alike, by_operator, strict=True))
             answers = self._quantile_answers[aggregate]
         elif plain and self._count and (least <= 1 or op.traits.never_raises):
@@ -151,12 +151,16 @@ class TableRows:
                 answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
         else:
             starts, ends = self.bounds(window)
-            answers = over_bounds(op, inputs, valid, starts, ends, least, self._may_be_empty(window))
+            answers = over_bounds(op, inputs, valid, starts, ends, least, self._may_be_empty(window), self._own())
         return typed(op, arguments, self._types(names), answers.moved(self._to_input))
 
     def _has_plain_rows(self, window: Window) -> bool:
         """Whether each row's window is itself and a number of rows before it."""
         return window.usual_ends and (window.kind.numbered or self.times is None)
+
+    def _own(self) -> Array | None:
+        """The sorted rows that ask, for answers about their own values; None where others ask."""
+        return np.arange(self._count)
 
     def _may_be_empty(self, window: Window) -> bool:
         """Whether a window may hold no rows, whatever their values."""

@@ -59,7 +59,7 @@ class WindowSpec:
             "limit",
             "members",
         ),
-        *("numbered", "others", "running", "sharing", "whole", "width"),
+        *("numbered", "others", "own", "running", "sharing", "whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -68,6 +68,7 @@ class WindowSpec:
         self.condition = condition
         self.members: list[Member] = []
         self.declared = False  # whether an operator declares the type of its answers
+        self.own = False  # whether an operator's answers are about the row's own value
         self.others: Set[str] = frozenset()  # columns that hold no numbers, so that NaN is null in them
         self.enough = 0  # rows that every member is content with
         self.sharing: Any = None  # where other windows share its structure
@@ -173,6 +174,7 @@ def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
         least = at_least(op, window)
         specs[seen].members.append(Member(name, op, algorithm, least))
         specs[seen].declared |= declares(op)
+        specs[seen].own |= op.traits.own_value is not None
         specs[seen].enough = max(specs[seen].enough, least)
     return list(specs.values())
 

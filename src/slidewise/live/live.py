@@ -159,6 +159,8 @@ class Live:
         arguments = [read[at] for at in self._reads]
         values: list[Any] = []
         number = key_state.count
+        is_later = bool(self.rows_before) and time != key_state.now
+        reads = self.reads_before(key_state, number) if is_later else None
         at = 0
         try:
             for pane in key_state.panes:
@@ -180,8 +182,8 @@ class Live:
         for pane in key_state.panes:
             pane.keep()
         if time is not None:
-            if self.rows_before and time != key_state.now:
-                key_state.firsts = self.firsts_of(values)
+            if is_later:
+                key_state.firsts = self.firsts_of(values, reads)
             if self.seen is None or time > self.seen:
                 self.seen = time
         key_state.now = time
@@ -194,9 +196,22 @@ class Live:
         """The spec at this index; None behind the last, where results are computed."""
         return self.specs[at] if at < len(self.specs) else None
 
-    def firsts_of(self, values: list[Any]) -> Firsts:
-        """The answers from windows of the rows before a row, of all its answers in the order of specs."""
-        return [values[part] for _, part in self.rows_before]
+    def firsts_of(self, values: list[Any], reads: Firsts | None) -> Firsts:
+        """The answers from windows of the rows before a row, of all its answers in the order of specs; or what
+        `reads_before` gave for it, where answers are about the row's own value."""
+        answers = [values[part] for _, part in self.rows_before]
+        if reads is None:
+            return answers
+        pairs = zip(self.rows_before, answers, reads, strict=True)
+        return [read if self.specs[at].own else answer for (at, _), answer, read in pairs]
+
+    def reads_before(self, key_state: KeyState, number: int) -> Firsts | None:
+        """What windows of the rows before answer as of the time of the row that is to come and has this number, the
+        first of its time; None where that row's answers are the same."""
+        if not any(self.specs[at].own for at, _ in self.rows_before):
+            return None
+        panes = key_state.panes
+        return [panes[at].answers_at(number) if self.specs[at].own else [] for at, _ in self.rows_before]
 
     def learning(self, shown: Mapping[str, str]) -> AbstractContextManager[None]:
         """Take events in that show these kinds of columns; where they are refused, nothing was learnt."""
@@ -283,6 +298,8 @@ class Live:
             peers = sort_peers(peers)
         key_state = self.key_states.get(key) or KeyState(self.specs)
         answered = []
+        is_later = bool(self.rows_before) and time != key_state.now
+        reads = self.reads_before(key_state, key_state.count) if is_later else None
         at = 0
         try:
             for at, (spec, pane) in enumerate(zip(self.specs, key_state.panes, strict=True)):
@@ -302,8 +319,9 @@ class Live:
             raise_operator_error(self._spec_at(at), error, "")
         for pane in key_state.panes:
             pane.keep()
-        if self.rows_before and time != key_state.now:
-            key_state.firsts = [answered[at][0] for at, _ in self.rows_before]
+        if is_later:
+            first = [value for part in answered for value in part[0]]
+            key_state.firsts = self.firsts_of(first, reads)
         if self.seen is None or time > self.seen:
             self.seen = time
         key_state.now = time

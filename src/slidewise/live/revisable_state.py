@@ -15,6 +15,8 @@ from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.live.reorder_buffer import Event
 from slidewise.live.types import EventRow, Time
+from slidewise.operators.operator import Operator
+from slidewise.operators.types import State
 from slidewise.swag.fiba.fiba import Fiba
 
 RowPlace = tuple[Any, ...]
@@ -140,7 +142,7 @@ class RevisableState:
                 stop = self.places[index - 1] if index > first else ()
         elif not spec.running:
             start = self._newest_from((spec.cut(time),), stop, spec)
-        answers = self._answers_between(spec, at, start, stop)
+        answers = self._answers_between(spec, at, start, stop, self.places[index])
         if spec.declared:
             spec.check(answers)
         return answers
@@ -164,8 +166,13 @@ class RevisableState:
         beyond = bisect_left(self.places, stop) - spec.limit
         return start if beyond < 0 else max(start, self.places[beyond])
 
-    def _answers_between(self, spec: WindowSpec, at: int, start: RowPlace | None, stop: RowPlace) -> list[Any]:
-        """The answers of a spec over the rows from a place, or the first one, to another; none where that is ()."""
+    def _answers_between(
+        self, spec: WindowSpec, at: int, start: RowPlace | None, stop: RowPlace, own: RowPlace | None = None
+    ) -> list[Any]:
+        """The answers of a spec over the rows from a place, or the first one, to another; none where that is ().
+
+        `own` is the place of the row that is answered.
+        """
         trees, bases = self.trees[at], self.bases[at]
         tree = trees[0]
         rows = 0
@@ -178,7 +185,12 @@ class RevisableState:
             state = op.identity if rows <= 0 else each.located(places[0], places[1])
             if before:
                 state = base if rows <= 0 else op.combine(base, state)
-            answers.append(op.lower(state) if max(rows, 0) + before >= member.least else None)
+            enough = max(rows, 0) + before >= member.least
+            if enough and own is not None and op.traits.own_value is not None:
+                inside = (start is None or not own < start) and not stop < own
+                answers.append(_about_own_row(op, each, state, own, inside))
+                continue
+            answers.append(op.lower(state) if enough else None)
         return answers
 
     def prune(self, specs: list[WindowSpec], horizon: Time, fail: Callable[[int, BaseException], NoReturn]) -> None:
@@ -236,3 +248,10 @@ def _stop(spec: WindowSpec, time: Time) -> RowPlace:
     if spec.delay is not None:
         return spec.young(time), LAST
     return (time,) if spec.is_open else (time, LAST)
+
+
+def _about_own_row(op: Operator, tree: Fiba, state: State, place: RowPlace, inside: bool) -> Any:
+    """The answer about the row at a place; None where the tree has none, since it was skipped."""
+    start, stop, rows = tree.locate(place, place)
+    assert op.traits.own_value is not None
+    return op.traits.own_value(state, tree.located(start, stop), inside) if rows else None

@@ -330,7 +330,7 @@ class _Change:
         for affected in sorted(ranges, key=lambda affected: affected.start):
             for index in range(max(affected.start, done), affected.stop):
                 time = state.places[index][0]
-                if spec.numbered or time != peers:
+                if spec.numbered or spec.own or time != peers:
                     values = state.answers(spec, at, index)
                     peers = time
                 own = [list(value) if type(value) is list else value for value in values]

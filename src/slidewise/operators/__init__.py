@@ -10,6 +10,7 @@ from slidewise.operators.families import (
     logic,
     moments,
     quantiles,
+    ranks,
     regression,
     shape,
     sketches,
@@ -47,6 +48,7 @@ from slidewise.operators.families.extremes import min_ as min
 from slidewise.operators.families.logic import bool_and, bool_or, current_run, longest_run
 from slidewise.operators.families.moments import correlation, covariance, stddev, variance
 from slidewise.operators.families.quantiles import iqr, mad, median, quantile
+from slidewise.operators.families.ranks import percent_rank, rank
 from slidewise.operators.families.regression import intercept, r2, residual, slope
 from slidewise.operators.families.shape import kurtosis, skew
 from slidewise.operators.families.sketches import bloom, countmin, hyperloglog
@@ -58,21 +60,8 @@ from slidewise.operators.operator import Operator, operator
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
 FAMILIES = (
-    *(
-        sums,
-        moments,
-        weighted,
-        shape,
-        regression,
-        extremes,
-        counters,
-        logic,
-        contents,
-        sketches,
-        data_sketches,
-        classifiers,
-    ),
-    quantiles,
+    *(sums, moments, weighted, shape, regression, extremes, counters, logic, contents, sketches),
+    *(data_sketches, classifiers, quantiles, ranks),
 )
 
 # The order of the operators in tables; others follow in the order of their modules.
@@ -128,6 +117,8 @@ _ORDER = (
     quantile,
     iqr,
     mad,
+    rank,
+    percent_rank,
     collect,
 )
 
@@ -183,9 +174,11 @@ __all__ = [
     "mode",
     "naive_bayes",
     "operator",
+    "percent_rank",
     "product",
     "quantile",
     "r2",
+    "rank",
     "relative_variation",
     "residual",
     "skew",

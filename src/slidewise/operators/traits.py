@@ -6,11 +6,13 @@ its answers is inferred, and its functions are compiled as they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from slidewise.operators.layout import LayoutRule
+from slidewise.operators.types import Answer, State
 
 if TYPE_CHECKING:
     from slidewise.operators.operator import Operator
@@ -66,7 +68,20 @@ class Spread(NamedTuple):
         return True
 
 
-OrderStatistic = Quantile | Spread
+class Rank(NamedTuple):
+    """The rank of a row's own value: of equal ones the "min", the "max" or the "average", or a "percent" of the least.
+    """
+
+    method: str
+
+    @property
+    def computed(self) -> bool:
+        """Whether values must be numbers: an order is all that ranks need."""
+        return False
+
+
+OrderStatistic = Quantile | Spread | Rank
+OwnAnswer = Callable[[State, State, bool], Answer]
 
 
 class PerCategory(NamedTuple):
@@ -117,7 +132,8 @@ class Traits:
         advises. `per`: answers are maps by category, of answers of an operator inside.
     States
         `counts_rows`: the state is the number of rows, which lanes know anyway. `order_statistic`: it is an exact one,
-        whose windows keep every value. `grows`: a state is as large as its rows. `bounded`: a state has a
+        whose windows keep every value. `own_value`: answers are about the row's own value, and this gives them of the
+        window's state, the row's own, and whether the window holds it; `lower` is about the newest. `grows`: a state is as large as its rows. `bounded`: a state has a
         bounded size even where it is a Python object. `state_bytes` is the size of a state that is no tuple of numbers.
         `sign` stands between the parts of a state in pictures.
     Compiled code
@@ -138,6 +154,7 @@ class Traits:
     per: PerCategory | None = None
     counts_rows: bool = False
     order_statistic: OrderStatistic | None = None
+    own_value: OwnAnswer | None = None
     grows: bool = False
     bounded: bool = False
     state_bytes: int | None = None

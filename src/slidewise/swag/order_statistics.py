@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from slidewise.operators.families.quantiles import ordered_value, statistic_of
+from slidewise.operators.families.ranks import Ranked, rank_among
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import OrderStatistic, Quantile
+from slidewise.operators.traits import OrderStatistic, Quantile, Rank
 from slidewise.operators.types import Answer, State, Value
 from slidewise.operators.values.ordered import Ordered
 from slidewise.swag.interface import Swag, refuse
@@ -23,7 +24,8 @@ class OrderStatistics(Swag):
     Change the window: as every SWAG. Ask it more: `quantile(q)` for any other quantile, `rank(x)`, `select(k)`.
 
     Steps: O(log n) in the worst case for insert, evict and query; combine is never called. Space: n values, twice.
-    `mad` selects O(log n) values, each in so many steps. Serves `median`, `quantile`, `iqr` and `mad` only.
+    `mad` selects O(log n) values, each in so many steps. Serves `median`, `quantile`, `iqr`, `mad`, `rank` and
+    `percent_rank` only. `query` ranks the newest value, and `query_own` any other.
 
     >>> import slidewise as sw
     >>> w = OrderStatistics(sw.median)
@@ -104,8 +106,20 @@ class OrderStatistics(Swag):
     def query(self) -> Answer:
         return self._answer(self._statistic)
 
+    def query_own(self, value: Value, inside: bool) -> Answer:
+        """The rank of a row's own value, which is in the window, or is ranked as if it were. O(log n)."""
+        return self._rank_of(self._statistic, ordered_value(self.operator.name, self._computed, value), inside)
+
+    def _rank_of(self, statistic: OrderStatistic, value: Value, inside: bool) -> Answer:
+        assert isinstance(statistic, Rank), "only ranks are about one row's value"
+        tree = self._tree
+        return rank_among(statistic.method, tree, len(tree), self._nans, value, inside)
+
     def _answer(self, statistic: OrderStatistic) -> Answer:
         tree = self._tree
+        if isinstance(statistic, Rank):
+            newest = next((value for value in reversed(self._rows) if value is not None), None)
+            return None if newest is None else self._rank_of(statistic, newest, True)
         return statistic_of(statistic, tree.__getitem__, len(tree) + self._nans, self._nans)
 
     def quantile(self, q: float, interpolation: str | None = None) -> Answer:
@@ -139,11 +153,19 @@ class OrderStatistics(Swag):
             values = [value for value in young if value is not None]
             ordered = sorted(value for value in values if value == value)
             nans = len(values) - len(ordered)
+            if isinstance(statistic, Rank):
+                newest = next((value for value in (*young[: len(newer)][::-1], *values) if value is not None), None)
+                ranking = Ordered.of(ordered)
+                return None if newest is None else rank_among(statistic.method, ranking, len(ordered), nans, newest, True)
             return statistic_of(statistic, ordered.__getitem__, len(values), nans)
         old = [value for value in islice(self._rows, k) if value is not None]
         gone = sorted(value for value in old if value == value)
         tree = self._tree
         nans = self._nans - (len(old) - len(gone))
+        if isinstance(statistic, Rank):
+            newest = next((value for value in reversed(self._rows) if value is not None), None)
+            left = _Without(tree, gone)
+            return None if newest is None else rank_among(statistic.method, left, len(left), nans, newest, True)
 
         def select(rank: int) -> Value:
             """The value of a rank among those that stay: in the tree it stands behind as many that have gone."""
@@ -160,7 +182,12 @@ class OrderStatistics(Swag):
         return statistic_of(statistic, select, len(tree) - len(gone) + nans, nans)
 
     def partial(self) -> State:
-        return Ordered.of(row for row in self._rows if row is not None)
+        return self._state_of([row for row in self._rows if row is not None])
+
+    def _state_of(self, values: list[Value]) -> State:
+        """The operator's state of some values, oldest first."""
+        ordered = Ordered.of(values)
+        return Ranked(values[-1] if values else None, ordered) if isinstance(self._statistic, Rank) else ordered
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -192,15 +219,16 @@ class OrderStatistics(Swag):
         self._log = []
 
     def _dump(self) -> tuple[list[int], list[State]]:
-        return [], [Ordered.of(() if row is None else (row,)) for row in self._rows]
+        return [], [self._state_of([] if row is None else [row]) for row in self._rows]
 
     def _load(self, numbers: list[int], states: list[State]) -> None:
-        if numbers or any(len(state) > 1 for state in states):
+        values = [state.values if isinstance(state, Ranked) else state for state in states]
+        if numbers or any(len(of_row) > 1 for of_row in values):
             raise ValueError(f"no OrderStatistics has the numbers {numbers} and several values for a row")
         self._log = None
         self.clear()
-        for state in states:
-            self.insert(next(iter(state), None))
+        for of_row in values:
+            self.insert(next(iter(of_row), None))
 
     def stored(self) -> int:
         return len(self)
@@ -224,6 +252,23 @@ class OrderStatistics(Swag):
             raise refuse(cls.__name__, operator, "it is no exact order statistic", "DabaLite, or any other SWAG")
 
 
+class _Without:
+    """The values of a tree without some that are in it, as far as ranks go."""
+
+    def __init__(self, tree: OrderedTree, gone: list[Value]) -> None:
+        self._tree = tree
+        self._gone = gone
+
+    def rank(self, value: Value) -> int:
+        return self._tree.rank(value) - bisect_left(self._gone, value)
+
+    def rank_behind(self, value: Value) -> int:
+        return self._tree.rank_behind(value) - bisect_right(self._gone, value)
+
+    def __len__(self) -> int:
+        return len(self._tree) - len(self._gone)
+
+
 class SharedQuantile(OrderStatistics):
     """Another quantile of a window that an `OrderStatistics` keeps: what comes and goes there is seen here."""
 
@@ -242,6 +287,9 @@ class SharedQuantile(OrderStatistics):
     def query(self) -> Answer:
         return self._first._answer(self._statistic)
 
+    def query_own(self, value: Value, inside: bool) -> Answer:
+        return self._first._rank_of(self._statistic, ordered_value(self.operator.name, self._computed, value), inside)
+
     def _query_without(self, k: int, newer: Sequence[Value] = ()) -> Answer:
         return self._first._answer_without(k, newer, self._statistic)
 
@@ -252,7 +300,7 @@ class SharedQuantile(OrderStatistics):
         return self._first.select(k)
 
     def partial(self) -> State:
-        return self._first.partial()
+        return self._state_of([row for row in self._first._rows if row is not None])
 
     def __len__(self) -> int:
         return len(self._first)

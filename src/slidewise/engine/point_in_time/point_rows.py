@@ -87,6 +87,9 @@ class PointRows(TableRows):
     def _has_plain_rows(self, window: Window) -> bool:
         return False
 
+    def _own(self) -> Array | None:
+        return None
+
     def _may_be_empty(self, window: Window) -> bool:
         return True
 

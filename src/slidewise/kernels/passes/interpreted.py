@@ -12,10 +12,15 @@ from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.order_statistics import OrderStatistics
 
 
-def interpreted(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Answers:
-    """The answers over windows [starts, ends) that never move back, row by row: by order statistics or DABA Lite."""
+def interpreted(
+    op: Operator, inputs: list[Array], starts: Array, ends: Array, own: Array | None = None
+) -> Answers:
+    """The answers over windows [starts, ends) that never move back, row by row: by order statistics or DABA Lite.
+
+    `own` are the windows' own rows, for order statistics that are about these.
+    """
     try:
-        return as_answers(_answers(op, inputs, starts, ends))
+        return as_answers(_answers(op, inputs, starts, ends, own))
     except SlidewiseError:
         raise
     except Exception as error:
@@ -24,7 +29,7 @@ def interpreted(op: Operator, inputs: list[Array], starts: Array, ends: Array) -
         raise OperatorFailedError(f"operator {op.name!r} raised {error!r} on these rows") from error
 
 
-def _answers(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> Array:
+def _answers(op: Operator, inputs: list[Array], starts: Array, ends: Array, own: Array | None) -> Array:
     rows = list(zip(*(x.tolist() for x in inputs), strict=True))
     window = DabaLite(op) if op.traits.order_statistic is None else OrderStatistics(op)
     start = end = 0
@@ -42,7 +47,11 @@ def _answers(op: Operator, inputs: list[Array], starts: Array, ends: Array) -> A
         if s > start:
             window.evict_many(s - start)
             start = s
-        answers[i] = window.query()
+        if own is None:
+            answers[i] = window.query()
+        else:
+            assert isinstance(window, OrderStatistics)
+            answers[i] = window.query_own(rows[own[i]][0], bool(s <= own[i] < e))
     return answers
 
 

@@ -1,6 +1,6 @@
 """Passes over windows [starts, ends) for operators whose states would cost more than they help.
 
-`WINDOW_PASSES` holds those that operators name in their traits.
+`WINDOW_PASSES` and `OWN_ROW_PASSES` hold those that operators name in their traits.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from slidewise.arrays import Array, Ragged
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.bucket_middles import middles
 from slidewise.kernels.order.grouping import dictionary_codes
+from slidewise.kernels.order.own_ranks import sort_keys, window_ranks
 from slidewise.kernels.order.quantiles import MEDIAN_DEVIATION, Spec, quantiles, quantiles_of_rows
 from slidewise.kernels.passes.data_sketches import hll_sketches, theta_estimates, theta_sketches
 from slidewise.kernels.passes.distinct import distinct_counts
@@ -20,7 +21,7 @@ from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
 from slidewise.kernels.passes.value_counts import entropies, histograms, modes, most_frequent, no_answers
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import Quantile
+from slidewise.operators.traits import Quantile, Rank
 from slidewise.operators.values.log_buckets import parts_of
 
 
@@ -134,6 +135,12 @@ def _histogram(op: Operator, x: Array, starts: Array, ends: Array) -> Answers:
     )
 
 
+def _rank(op: Operator, x: Array, starts: Array, ends: Array, own: Array) -> Answers:
+    statistic = op.traits.order_statistic
+    assert isinstance(statistic, Rank)
+    return Answers([window_ranks(sort_keys(x, op.name), starts, ends, own, statistic.method)], None)
+
+
 WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
     "count": _count,
     "count_distinct": _count_distinct,
@@ -151,3 +158,6 @@ WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
     "top_k": _top_k,
     "histogram": _histogram,
 }
+
+# Over windows [starts, ends) with rows of their own, which they may hold or not.
+OWN_ROW_PASSES: dict[str, Callable[[Operator, Array, Array, Array, Array], Answers]] = {"rank": _rank}

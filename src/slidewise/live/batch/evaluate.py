@@ -36,6 +36,7 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
     """
     live = incoming.live
     answers: AnswerColumns = {}
+    as_of_rows: list[Any] = []  # each member's answers as of the rows' times, where rows do not answer for themselves
     stored: list[Iterator[Any]] = []  # of each spec: what each key's pane stores
     numbers = incoming.numbers()
     for at, spec in enumerate(live.specs):
@@ -43,6 +44,7 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
         try:
             batch = window_batch(incoming, spec, places, _STORED[spec.keeps](incoming, at, spec), peers)
             arrays, of_keys = batch.arrays(), batch.kept()
+            as_of_rows += batch.arrays(of_rows=False) if spec.own and spec.numbered and spec.is_open else arrays
         except CannotJoinError:
             raise
         except Exception as error:
@@ -58,9 +60,7 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
         np.maximum.at(most, incoming.codes, incoming.times)
         newest = most.tolist()
 
-    firsts = _first_answers(
-        incoming, newest, [answers[member.name][1] for spec in live.specs for member in spec.members]
-    )
+    firsts = _first_answers(incoming, newest, as_of_rows)
 
     def commit() -> None:
         for at, of_keys in enumerate(stored):

@@ -123,13 +123,16 @@ def _one_by_one(incoming: IncomingBatch) -> Any:
                 pane.begin()
         for row, code, time in zip(rows, incoming.codes.tolist(), times, strict=True):
             values: list[Any] = []
-            for pane in incoming.key_states[code].panes:
+            key_state = incoming.key_states[code]
+            is_later = live.rows_before and time != nows[code]
+            reads = live.reads_before(key_state, counts[code]) if is_later else None
+            for pane in key_state.panes:
                 spec = pane.spec
                 values += pane.take(counts[code] if spec.numbered else time, spec.arguments(row))
             counts[code] += 1
             answers.append(values)
-            if live.rows_before and time != nows[code]:
-                firsts[code] = live.firsts_of(values)
+            if is_later:
+                firsts[code] = live.firsts_of(values, reads)
             nows[code] = time
         spec = None
         result = incoming.frame.with_columns(_as_columns(incoming, answers))

@@ -86,10 +86,8 @@ class LimitedRowPane(OpenRowPane):
         for swag in self.swags if leave else ():
             swag.evict_many(leave)
 
-    def _answers(self) -> list[Any]:
-        n = len(self.rows) - self.skipped
-        members = self.spec.members
-        return [swag.query() if n >= member.least else None for swag, member in zip(self.swags, members, strict=True)]
+    def _counted(self) -> int:
+        return len(self.rows) - self.skipped
 
     def answers_at(self, place: Place) -> list[Any]:
         """See `Pane.answers_at`. Steps: the rows that have left; combine calls: as without a limit, and one for each

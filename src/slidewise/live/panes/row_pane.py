@@ -107,9 +107,13 @@ class RowPane(SwagPane):
             self.places = PlaceIndex(row[0] for row in self.rows)
 
     def _answers(self) -> list[Any]:
-        n = len(self.rows)
+        n = self._counted()
         members = self.spec.members
         return [swag.query() if n >= member.least else None for swag, member in zip(self.swags, members, strict=True)]
+
+    def _counted(self) -> int:
+        """How many rows of the window count."""
+        return len(self.rows)
 
     def answers_at(self, place: Place) -> list[Any]:
         """See `Pane.answers_at`. Combine calls: O(log n), see `swag.indexed`, and n more for the first read after a

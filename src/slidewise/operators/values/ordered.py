@@ -59,6 +59,30 @@ class Ordered:
                 rank -= before + 1
                 node = node[3]
 
+    def rank(self, value: Value) -> int:
+        """How many values lie below this one, which is not NaN. O(log n)."""
+        node, below = self._root, 0
+        while node is not None:
+            _, middle, left, right = node
+            if middle < value:
+                below += _size(left) + 1
+                node = right
+            else:
+                node = left
+        return below
+
+    def rank_behind(self, value: Value) -> int:
+        """How many values lie at or below this one, which is not NaN. O(log n)."""
+        node, below = self._root, 0
+        while node is not None:
+            _, middle, left, right = node
+            if value < middle:
+                node = left
+            else:
+                below += _size(left) + 1
+                node = right
+        return below
+
     def __len__(self) -> int:
         return _size(self._root) + self.nans
 
