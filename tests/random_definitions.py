@@ -40,6 +40,7 @@ operators = st.sampled_from(
         *(sw.first("x"), sw.last("i"), sw.argmax("s", "x"), sw.argmin("x", "i"), sw.maxcount("x"), sw.mincount("s")),
         *(sw.m4("x"), sw.collect("i"), sw.collect("s"), sw.count_distinct("x"), sw.hyperloglog(p=4)("i")),
         *(sw.value_range("x"), sw.bool_or("ok"), sw.bloom(bits=32, hashes=2, probe="a")("s")),
+        *(sw.rank("x"), sw.percent_rank("i")),
     ]
 )
 

@@ -214,7 +214,12 @@ def _window_text(window: Window) -> str:
 
 
 def check_partials(op: Operator, window: Window) -> None:
-    """Refuse a grain where no partial aggregate can stand for rows."""
+    """Refuse a grain where no partial aggregate can stand for rows, and windows that do not know a row's own value."""
+    if op.traits.own_value is not None and not window.kind.own_rows:
+        raise WindowError(
+            f"{op.name} is about the row's own value, and {window!r} does not know it; use a window of rows, a stretch "
+            "of time without a grain, both, or 'all'"
+        )
     op = op if op.traits.per is None else op.traits.per.inner
     statistic = op.traits.order_statistic if window.keeps is Keeps.CELLS else None
     if statistic is not None:

@@ -69,8 +69,7 @@ class Spread(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """The rank of a row's own value: of equal ones the "min", the "max" or the "average", or a "percent" of the least.
-    """
+    """The rank of a row's own value: of equal ones the "min", "max" or "average", or the least as a "percent"."""
 
     method: str
 
@@ -133,9 +132,10 @@ class Traits:
     States
         `counts_rows`: the state is the number of rows, which lanes know anyway. `order_statistic`: it is an exact one,
         whose windows keep every value. `own_value`: answers are about the row's own value, and this gives them of the
-        window's state, the row's own, and whether the window holds it; `lower` is about the newest. `grows`: a state is as large as its rows. `bounded`: a state has a
-        bounded size even where it is a Python object. `state_bytes` is the size of a state that is no tuple of numbers.
-        `sign` stands between the parts of a state in pictures.
+        window's state, the row's own, and whether the window holds it; `lower` is about the newest row. `grows`: a
+        state is as large as its rows. `bounded`: a state has a bounded size even where it is a Python object.
+        `state_bytes` is the size of a state that is no tuple of numbers. `sign` stands between the parts of a state in
+        pictures.
     Compiled code
         `compiled`: states are numbers, or tuples of them, so that Numba compiles lift, combine and lower. `form` names
         functions written for that in `kernels.codegen.forms`, with states that lie as `layout` says.

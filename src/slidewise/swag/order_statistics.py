@@ -156,7 +156,9 @@ class OrderStatistics(Swag):
             if isinstance(statistic, Rank):
                 newest = next((value for value in (*young[: len(newer)][::-1], *values) if value is not None), None)
                 ranking = Ordered.of(ordered)
-                return None if newest is None else rank_among(statistic.method, ranking, len(ordered), nans, newest, True)
+                return (
+                    None if newest is None else rank_among(statistic.method, ranking, len(ordered), nans, newest, True)
+                )
             return statistic_of(statistic, ordered.__getitem__, len(values), nans)
         old = [value for value in islice(self._rows, k) if value is not None]
         gone = sorted(value for value in old if value == value)

@@ -25,6 +25,7 @@ class Kind:
     numbered: ClassVar[bool] = False  # its length is a number of rows, so rows of equal time come one after the other
     shared: ClassVar[bool] = False  # its windows differ in their length only, so several may share one structure
     timed: ClassVar[bool] = False  # its length is a stretch of time, so rows need times
+    own_rows: ClassVar[bool] = False  # every lane tells which row a window is of, for answers about its own value
     whole: ClassVar[str] = (
         ""  # why a batch of a stream reads a key's whole window, however large; empty where it does not
     )

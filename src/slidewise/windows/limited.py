@@ -15,6 +15,7 @@ class LimitedKind(Kind):
 
     name = "limited"
     keeps = Keeps.ROWS
+    own_rows = True
     timed = True
     whole = "rows are counted from the newest on"
 

@@ -17,6 +17,7 @@ class RowKind(Kind):
 
     name = "rows"
     keeps = Keeps.ROWS
+    own_rows = True
     numbered = True
     shared = True
 

@@ -15,6 +15,7 @@ class RunningKind(Kind):
 
     name = "running"
     keeps = Keeps.STATE
+    own_rows = True
 
     def words(self, window: Window) -> str:
         return "everything so far"

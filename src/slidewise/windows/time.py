@@ -17,6 +17,7 @@ class TimeKind(Kind):
 
     name = "time"
     keeps = Keeps.ROWS
+    own_rows = True
     timed = True
     shared = True
 

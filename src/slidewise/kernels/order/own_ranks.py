@@ -25,6 +25,8 @@ SHORT = 128  # windows up to this length are counted through
 LEVELS = 3  # of blocks within blocks, the last of which holds 64 * 8 ** 3 ranks
 _TOP = 6 + 3 * LEVELS
 
+Offsets = tuple[int, int, int, int]  # where the counts of each level begin, and those of the largest blocks
+
 
 def sort_keys(x: Array, name: str) -> Array:
     """Values as integers of the same order: NaN the greatest, and -0.0 equal to 0.0."""
@@ -154,7 +156,7 @@ def _find_runs(keys: Array, table: Array, packed: Array, firsts: Array, lasts: A
 
 
 @jit
-def _change(bits: Array, counts: Array, offsets: tuple[int, int, int], tops: int, rank: int, by: int) -> None:
+def _change(bits: Array, counts: Array, offsets: Offsets, tops: int, rank: int, by: int) -> None:
     """Put a rank into the set, or take it out of it."""
     bits[u(rank >> 6)] ^= np.uint64(1) << np.uint64(rank & 63)
     for level in range(LEVELS):
@@ -169,10 +171,10 @@ def _change(bits: Array, counts: Array, offsets: tuple[int, int, int], tops: int
 
 
 @jit
-def _members_below(bits: Array, counts: Array, offsets: tuple[int, int, int], rank: int) -> int:
+def _members_below(bits: Array, counts: Array, offsets: Offsets, rank: int) -> int:
     """How many members of the set lie below a rank."""
     word = bits[u(rank >> 6)] & ((np.uint64(1) << np.uint64(rank & 63)) - np.uint64(1))
-    n = int64(byte_counts(word) >> np.uint64(56)) + counts[u(offsets[LEVELS] + (rank >> _TOP))]
+    n: int = int64(byte_counts(word) >> np.uint64(56)) + counts[u(offsets[LEVELS] + (rank >> _TOP))]
     for level in range(LEVELS):
         n += counts[u(offsets[level] + (rank >> (6 + 3 * level)))]
     return n

@@ -12,9 +12,7 @@ from slidewise.swag.daba_lite import DabaLite
 from slidewise.swag.order_statistics import OrderStatistics
 
 
-def interpreted(
-    op: Operator, inputs: list[Array], starts: Array, ends: Array, own: Array | None = None
-) -> Answers:
+def interpreted(op: Operator, inputs: list[Array], starts: Array, ends: Array, own: Array | None = None) -> Answers:
     """The answers over windows [starts, ends) that never move back, row by row: by order statistics or DABA Lite.
 
     `own` are the windows' own rows, for order statistics that are about these.

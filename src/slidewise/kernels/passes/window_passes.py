@@ -21,7 +21,7 @@ from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.sketches import distinct, member
 from slidewise.kernels.passes.value_counts import entropies, histograms, modes, most_frequent, no_answers
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import Quantile, Rank
+from slidewise.operators.traits import Quantile, Rank, Spread
 from slidewise.operators.values.log_buckets import parts_of
 
 
@@ -73,6 +73,7 @@ def _asked(op: Operator, x: Array) -> tuple[Array, list[Spec]]:
         return middles(x, parts_of(op.parameters["approximate"])), [(op.parameters["q"], "lower")]
     if isinstance(statistic, Quantile):
         return x, [statistic]
+    assert isinstance(statistic, Spread), "ranks have a pass of their own"
     return x, _SPREADS[statistic.kind]
 
 

@@ -17,7 +17,7 @@ from slidewise.engine.batch import columns_of
 from slidewise.engine.cells import Cells, StoredCells
 from slidewise.engine.joining import CannotJoinError, arrays_of, concatenated
 from slidewise.engine.running import StoredStates
-from slidewise.engine.sliding import StoredRows
+from slidewise.engine.sliding import SlidingBatch, StoredRows
 from slidewise.engine.window_batch import window_batch
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.passes.partials import Partials
@@ -44,7 +44,8 @@ def evaluate(incoming: IncomingBatch, peers: bool) -> tuple[AnswerColumns, Calla
         try:
             batch = window_batch(incoming, spec, places, _STORED[spec.keeps](incoming, at, spec), peers)
             arrays, of_keys = batch.arrays(), batch.kept()
-            as_of_rows += batch.arrays(of_rows=False) if spec.own and spec.numbered and spec.is_open else arrays
+            apart = isinstance(batch, SlidingBatch) and spec.own and spec.is_open
+            as_of_rows += batch.arrays(of_rows=False) if apart else arrays  # type: ignore[call-arg]
         except CannotJoinError:
             raise
         except Exception as error:

@@ -18,12 +18,12 @@ class _OwnValues:
     """
 
     __slots__ = ()
-    asking: tuple[Arguments | None, bool]
     spec: WindowSpec
     swags: list[Any]
 
     def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
-        self.asking = arguments, not self.spec.is_open
+        pane: Any = self
+        pane.asking = arguments, not self.spec.is_open
         answers: list[Any] = super().take(place, arguments)  # type: ignore[misc]
         return answers
 
@@ -37,13 +37,14 @@ class _OwnValues:
             pane._add(place, arguments)
         answers = []
         for later, (_, arguments) in zip(reversed(range(len(peers))), peers, strict=True):
-            self.asking = arguments, later < len(pane.rows)  # with a limit, its peers may have pushed it out
+            pane.asking = arguments, later < len(pane.rows)  # with a limit, its peers may have pushed it out
             answers.append(self._answers())
         return answers
 
     def _answers(self) -> list[Any]:
-        arguments, inside = self.asking
-        n = self._counted()  # type: ignore[attr-defined]
+        pane: Any = self
+        arguments, inside = pane.asking
+        n = pane._counted()
         answers: list[Any] = []
         for swag, member in zip(self.swags, self.spec.members, strict=True):
             own = member.operator.traits.own_value is not None

@@ -164,6 +164,7 @@ def statistic_of(statistic: OrderStatistic, select: Select, n: int, nans: int) -
     """
     if isinstance(statistic, Quantile):
         return quantile_of(select, n, nans, statistic.q, statistic.interpolation)
+    assert isinstance(statistic, Spread), "ranks are about one value"
     return _SPREADS[statistic.kind](select, n, nans)
 
 
