@@ -17,6 +17,7 @@ from slidewise.kernels.passes.window_passes import quantile_of_rows
 from slidewise.kernels.sums.block_moments import block_moments
 from slidewise.kernels.sums.bound_sums import sum_bounds
 from slidewise.kernels.sums.row_moments import moment_rows
+from slidewise.kernels.sums.row_shapes import skew_rows, slope_rows
 from slidewise.kernels.sums.row_sums import exponentials, logarithms, sum_rows
 from slidewise.operators.operator import Operator
 
@@ -26,6 +27,7 @@ _BLOCK_SCANS_GAIN = 10  # how many rows they answer while the general kernel tak
 # Passes over the last n rows of each key, given as offsets, and over windows given as starts and ends. None means that
 # a pass does not serve these rows.
 RowsPass = Callable[[Operator, Array, Array, int], Answers | None]
+PairRowsPass = Callable[[Operator, Sequence[Array], Array, int], Answers | None]
 BoundsPass = Callable[[Array, Array, Array], Answers | None]
 
 
@@ -35,7 +37,11 @@ def run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int
     None where no compiled pass answers windows of rows.
     """
     special = operator.traits.rows_pass
-    answers = None if special is None or not len(inputs[0]) else ROWS_PASSES[special](operator, inputs[0], offsets, n)
+    answers = None
+    if special in _PAIR_ROWS_PASSES and len(inputs[0]):
+        answers = _PAIR_ROWS_PASSES[special](operator, inputs, offsets, n)
+    elif special is not None and len(inputs[0]):
+        answers = ROWS_PASSES[special](operator, inputs[0], offsets, n)
     if answers is not None:
         return answers
     kernel = compiled_kernel(operator, inputs)
@@ -109,6 +115,35 @@ def _moment_rows(root: bool, op: Operator, x: Array, offsets: Array, n: int) -> 
     return Answers([out], valid)
 
 
+def _skew_rows(op: Operator, x: Array, offsets: Array, n: int) -> Answers | None:
+    if x.dtype != np.float64 or n <= 2:
+        return None
+    return _with_careful(op, [x], offsets, n, *skew_rows(x, offsets, n))
+
+
+def _slope_rows(op: Operator, inputs: Sequence[Array], offsets: Array, n: int) -> Answers | None:
+    if len(inputs) != 2 or any(column.dtype != np.float64 for column in inputs) or n <= 1:
+        return None
+    y, x = inputs
+    return _with_careful(op, inputs, offsets, n, *slope_rows(y, x, offsets, n))
+
+
+def _with_careful(op: Operator, inputs: Sequence[Array], offsets: Array, n: int, out: Array, sure: Array) -> Answers:
+    """The answers that are sure, and those of the general kernel for the other rows, which may have none."""
+    valid = None
+    unsure = np.flatnonzero(~sure)
+    if len(unsure):
+        kernel = compiled_kernel(op, inputs)
+        assert kernel is not None
+        first_rows = offsets[np.searchsorted(offsets, unsure, "right") - 1]
+        careful = kernel.bounds(inputs, np.maximum(unsure - n + 1, first_rows), unsure + 1)
+        out[unsure] = careful.fields[0]
+        if careful.valid is not None:
+            valid = sure
+            valid[unsure] = careful.valid
+    return Answers([out], valid)
+
+
 def _sum_bounds(x: Array, starts: Array, ends: Array) -> Answers | None:
     if x.dtype == np.float64:
         return _answers(sum_bounds(x, starts, ends, mean=False))
@@ -147,8 +182,10 @@ ROWS_PASSES: dict[str, RowsPass] = {
     "geomean": _geomean_rows,
     "variance": partial(_moment_rows, False),
     "stddev": partial(_moment_rows, True),
+    "skew": _skew_rows,
     "quantile": quantile_of_rows,
 }
+_PAIR_ROWS_PASSES: dict[str | None, PairRowsPass] = {"slope": _slope_rows}
 BOUNDS_PASSES: dict[str, BoundsPass] = {
     "sum": _sum_bounds,
     "mean": _mean_bounds,

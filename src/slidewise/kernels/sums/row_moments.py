@@ -30,7 +30,7 @@ _Six = tuple[float, float, float, float, float, float]
 
 
 @jit
-def _ends(x: Array, both: Array) -> None:
+def ends(x: Array, both: Array) -> None:
     """Write the least and the greatest value, NaN lying beyond infinity. Turned bits of floats order as integers do."""
     least = 0x7FFFFFFFFFFFFFFF
     most = -least
@@ -43,7 +43,7 @@ def _ends(x: Array, both: Array) -> None:
 
 
 @jit
-def _middle(x: Array) -> float:
+def middle(x: Array) -> float:
     """The median of five values: near most of them, even if some are far off."""
     five = np.empty(5)
     for i in range(5):
@@ -59,7 +59,7 @@ def _scale(most: float) -> float:
 
 
 @jit
-def _scales(most: float, low: float, n: float) -> tuple[float, float, float, float]:
+def scales(most: float, low: float, n: float) -> tuple[float, float, float, float]:
     """The three scales for n values up to `most` whose low words are up to `low`; the most that a sum of them loses."""
     a = _scale(most * n)
     b = _scale((a * 2.0**-53 + low) * n)
@@ -68,7 +68,7 @@ def _scales(most: float, low: float, n: float) -> tuple[float, float, float, flo
 
 
 @jit
-def _cut(high: float, low: float, a: float, b: float, c: float) -> tuple[float, float, float]:
+def cut(high: float, low: float, a: float, b: float, c: float) -> tuple[float, float, float]:
     """Cut a double-double into three parts."""
     p0 = (a + high) - a
     r = high - p0
@@ -86,9 +86,9 @@ def _parts(v: float, c: float, a0: float, a1: float, a2: float, b0: float, b1: f
     d = v - c
     t = d - v
     low = (v - (d - t)) - (c + t)
-    p0, p1, p2 = _cut(d, low, a0, a1, a2)
+    p0, p1, p2 = cut(d, low, a0, a1, a2)
     h = d * d
-    q0, q1, q2 = _cut(h, fma(d, d, -h) + 2.0 * d * low, b0, b1, b2)
+    q0, q1, q2 = cut(h, fma(d, d, -h) + 2.0 * d * low, b0, b1, b2)
     return p0, p1, p2, q0, q1, q2
 
 
@@ -142,7 +142,7 @@ def _run_up(W: Array, size: int, t: _Six) -> _Six:
 
 
 @jit
-def _double_double(a: float, b: float, c: float) -> tuple[float, float]:
+def double_double(a: float, b: float, c: float) -> tuple[float, float]:
     """Three totals as one double-double."""
     s = a + b
     t = s - a
@@ -152,7 +152,7 @@ def _double_double(a: float, b: float, c: float) -> tuple[float, float]:
 
 
 @jit
-def _subtract(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
+def subtract(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
     s = ah - bh
     t = s - ah
     e = (ah - (s - t)) - (bh + t)
@@ -166,12 +166,12 @@ def _finish(W: Array, first: float, growth: float, error: float, root: bool, out
     """Answers from totals, over `first` rows and `growth` more for each row on; sums of squares are off by `error`."""
     for i in range(len(out)):
         n = first + growth * i
-        sh, sl = _double_double(W[u(i)], W[u(i + _T1)], W[u(i + _T2)])
-        qh, ql = _double_double(W[u(i + _T3)], W[u(i + _T4)], W[u(i + _T5)])
+        sh, sl = double_double(W[u(i)], W[u(i + _T1)], W[u(i + _T2)])
+        qh, ql = double_double(W[u(i + _T3)], W[u(i + _T4)], W[u(i + _T5)])
         p = sh * sh
         e = fma(sh, sh, -p) + 2.0 * sh * sl
         v = p / n
-        ch, cl = _subtract(qh, ql, v, (fma(-v, n, p) + e) / n)
+        ch, cl = subtract(qh, ql, v, (fma(-v, n, p) + e) / n)
         k = n - 1.0
         v = ch / k
         r = (fma(-v, k, ch) + cl) / k
@@ -187,8 +187,8 @@ def _stretch(x: Array, n: int, a: int, stop: int, root: bool, out: Array, sure: 
     """Answer the rows [a, stop) with one middle."""
     first = max(0, a - n)
     both = np.empty(2)
-    _ends(x[first:stop], both)
-    c = _middle(x[first:stop])
+    ends(x[first:stop], both)
+    c = middle(x[first:stop])
     span = max(both[1] - c, c - both[0]) * (1.0 + 2.0**-50)
     if span == 0.0:
         out[a:stop] = 0.0
@@ -198,8 +198,8 @@ def _stretch(x: Array, n: int, a: int, stop: int, root: bool, out: Array, sure: 
         sure[a:stop] = False
         return
     square = span * span
-    a0, a1, a2, lost = _scales(span, span * 2.0**-52, n)
-    b0, b1, b2, error = _scales(square, square * 2.0**-51, n)
+    a0, a1, a2, lost = scales(span, span * 2.0**-52, n)
+    b0, b1, b2, error = scales(square, square * 2.0**-51, n)
     error += 2.1 * span * lost
     t = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     b = first

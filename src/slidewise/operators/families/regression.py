@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from slidewise.operators.families.moments import JointMoments, central, join_joint, lift_joint
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Takes, Traits
+from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
 from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
@@ -102,6 +103,7 @@ def _traits(name: str, doubles: int) -> Traits:
     )
 
 
+_IN_PARTS = Words(rows="running sums of exact parts, or the general kernel where they cannot be sure")
 _FEW = "float64, null below 2 rows or where x does not vary"
 _ERROR = "rounded once (106 bits on the way)"
 
@@ -125,7 +127,7 @@ def _fit(name: str, lower: Callable[[JointMoments], float | None], output: str, 
     )
 
 
-slope = _fit("slope", _lower_slope, _FEW, _traits("slope", 7))
+slope = _fit("slope", _lower_slope, _FEW, replace(_traits("slope", 7), rows_pass="slope", words=_IN_PARTS))
 intercept = _fit("intercept", _lower_intercept, _FEW, _traits("intercept", 7))
 r2 = _fit("r2", _lower_r2, f"{_FEW}; 1 where only y does not", _traits("r2", 7))
 

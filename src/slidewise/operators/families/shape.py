@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from slidewise.operators.families.moments import central, times
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Takes, Traits
+from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
 from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
@@ -40,6 +40,9 @@ class FourthMoments(NamedTuple):
     ss: DoubleDouble
     sss: DoubleDouble
     ssss: DoubleDouble
+
+
+_IN_PARTS = Words(rows="running sums of exact parts, or the general kernel where they cannot be sure")
 
 
 def _squares(n: int, d: DoubleDouble, s: DoubleDouble, ss: DoubleDouble) -> DoubleDouble:
@@ -150,6 +153,7 @@ def _shape(
     lift: Callable[[Value], Any],
     combine: Callable[[Any, Any], Any],
     lower: Callable[[Any], float | None],
+    rows_pass: str | None = None,
 ) -> Operator:
     """An operator over `fewest` rows at least, and over moments of as many powers."""
     doubles = fewest + 1
@@ -171,6 +175,8 @@ def _shape(
             python_times=False,
             never_raises=True,
             form=name,
+            rows_pass=rows_pass,
+            words=Words() if rows_pass is None else _IN_PARTS,
             layout=lambda _dtypes: Layout(("int64", *("float64",) * (2 * doubles)), ("float64",), optional=True),
         ),
         builtin=True,
@@ -185,6 +191,7 @@ skew = _shape(
     lift=_lift_third,
     combine=_join_third,
     lower=_lower_skew,
+    rows_pass="skew",
 )
 kurtosis = _shape(
     FourthMoments,
