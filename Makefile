@@ -58,6 +58,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/percentiles.py --spark
+	@$(PY) benchmarks/window_statistics.py
 	@$(PY) benchmarks/grain.py
 	@$(PY) benchmarks/beats.py
 	@$(PY) benchmarks/as_of.py
