@@ -284,6 +284,7 @@ CASES = [
             so_far=sw.rank("temp").over("all"),
             so_far_before=sw.rank(method="max")("tag").where("ok").over("all", closed="left"),
             few=sw.rank("load").over("9s", rows=3),
+            late=sw.rank("load").over("9s", delay="2s"),
             few_before=sw.percent_rank("temp").where("ok").over("9s", rows=4, closed="left"),
         ),
         BIG,

@@ -24,6 +24,7 @@ class DelayedKind(Kind):
     name = "delayed"
     keeps = Keeps.ROWS
     timed = True
+    own_rows = True
     whole = "rows enter it later than they come"
     no_beats = "windows end at their beats; take the answers of earlier beats, or leave out delay= or every="
 

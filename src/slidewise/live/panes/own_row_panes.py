@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slidewise.engine.window_spec import WindowSpec
+from slidewise.live.panes.delayed_pane import DelayedRowPane
 from slidewise.live.panes.limited_pane import LimitedRowPane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.swag_pane import SwagPane
@@ -23,7 +24,7 @@ class _OwnValues:
 
     def take(self, place: Place, arguments: Arguments | None) -> list[Any]:
         pane: Any = self
-        pane.asking = arguments, not self.spec.is_open
+        pane.asking = arguments, not self._left_out()
         answers: list[Any] = super().take(place, arguments)  # type: ignore[misc]
         return answers
 
@@ -36,10 +37,16 @@ class _OwnValues:
         for place, arguments in peers:
             pane._add(place, arguments)
         answers = []
+        left_out = self._left_out()
         for later, (_, arguments) in zip(reversed(range(len(peers))), peers, strict=True):
-            pane.asking = arguments, later < len(pane.rows)  # with a limit, its peers may have pushed it out
+            # With a limit, its peers may have pushed it out.
+            pane.asking = arguments, not left_out and later < len(pane.rows)
             answers.append(self._answers())
         return answers
+
+    def _left_out(self) -> bool:
+        """Whether windows never hold the row that they are of."""
+        return bool(self.spec.is_open) or self.spec.delay is not None
 
     def _answers(self) -> list[Any]:
         pane: Any = self
@@ -76,3 +83,18 @@ class LimitedOwnRowPane(_OwnValues, LimitedRowPane):
     """A window with a limit."""
 
     __slots__ = ("asking",)
+
+
+class DelayedOwnRowPane(_OwnValues, DelayedRowPane):
+    """A window with a delay."""
+
+    __slots__ = ("asking",)
+
+
+def own_row_pane(spec: WindowSpec) -> RowPane:
+    """The pane of a spec with such answers."""
+    if spec.limit is not None:
+        return LimitedOwnRowPane(spec)
+    if spec.delay is not None:
+        return DelayedOwnRowPane(spec)
+    return OpenOwnRowPane(spec) if spec.is_open else OwnRowPane(spec)

@@ -10,7 +10,7 @@ from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.panes.cell_pane import CellPane
 from slidewise.live.panes.delayed_pane import DelayedRowPane
 from slidewise.live.panes.limited_pane import LimitedRowPane
-from slidewise.live.panes.own_row_panes import LimitedOwnRowPane, OpenOwnRowPane, OwnRowPane
+from slidewise.live.panes.own_row_panes import own_row_pane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import shared_panes
 from slidewise.live.types import Arguments, Place
@@ -57,7 +57,7 @@ def new_panes(specs: list[WindowSpec]) -> list[Pane]:
 
 def _row_pane(spec: WindowSpec) -> Pane:
     if spec.own:
-        return (LimitedOwnRowPane if spec.limit is not None else OpenOwnRowPane if spec.is_open else OwnRowPane)(spec)
+        return own_row_pane(spec)
     if spec.limit is not None:
         return LimitedRowPane(spec)
     if spec.delay is not None:
