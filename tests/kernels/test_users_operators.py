@@ -233,7 +233,9 @@ mean_of_points = sw.operator(
     identity=None,
     lift=lambda x: Point(x, 1),
     combine=lambda a, b: Point(a.total + b.total, rows=a.rows + b.rows),
-    lower=lambda s: None if s is None or s.total > 9 else Mean(None if s.rows == 1 else s.total / s.rows, s.rows),
+    lower=lambda s: (
+        None if s is None or s.total > 9 else Mean(None, 1) if s.rows == 1 else Mean(s.total / s.rows, s.rows)
+    ),
 )
 
 

@@ -22,6 +22,7 @@ from numba.core.ir_utils import build_definitions, mk_unique_var
 from numba.core.typed_passes import NopythonTypeInference
 from numba.np.numpy_support import as_dtype
 
+import slidewise.kernels.compiler.named_tuples  # noqa: F401 (which teaches Numba of them)
 from slidewise.kernels.compiler import python_numbers as py
 
 F = TypeVar("F", bound=Callable[..., Any])

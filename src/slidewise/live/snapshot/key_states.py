@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 def write_states(out: Writer, member: Member, states: list[Any]) -> None:
     """States of a member's operator, encoded."""
-    plain = [encoded(member.operator, state) for state in states]
+    op = member.operator
+    plain = states if op.builtin and op.encode is None else [encoded(op, state) for state in states]
     write_plain(out.row, plain, f"a state of {member.name!r}", "; give its operator encode= and decode=")
 
 
@@ -57,7 +58,8 @@ def read_states(source: Reader, member: Member) -> list[Any]:
     """States of a member's operator, decoded and checked."""
     stored = source.row()
     with reading(f"a state of {member.name!r}"):
-        states = [decoded(member.operator, state) for state in stored]
+        op = member.operator
+        states = stored if op.builtin and op.decode is None else [decoded(op, state) for state in stored]
         check_states(member.operator, states)
     return states
 
