@@ -21,6 +21,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 from expression_judge import value_of
+from month_judge import edge_of
 from pyarrow import compute
 
 import slidewise as sw
@@ -31,7 +32,7 @@ from slidewise.operators.values.equality import same
 from slidewise.spark.batch.beat_evaluator import BeatEvaluator
 from slidewise.spark.batch.evaluator import BatchEvaluator, evaluate_tables
 from slidewise.stages import all_aggregates
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 ROW = "the row's number"
 CASE = "the case's number"
@@ -138,6 +139,7 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         at_least=window.at_least,
         grain=window.grain,
         delay=window.delay,
+        zone=getattr(window.last, "zone", None),
     )
 
 
@@ -626,7 +628,10 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
     if window.delay is not None:
         now -= window.delay.ns if isinstance(window.delay, Duration) else window.delay
     width = window.last.ns if isinstance(window.last, Duration) else window.last
-    start = None if width is None else now - width
+    if isinstance(window.last, Months):
+        start: Any = edge_of(now, window.last.count, window.last.zone)
+    else:
+        start = None if width is None else now - width
     if window.grain is not None:
         start = rounded(start, window.grain.ns if isinstance(window.grain, Duration) else window.grain)
     held = []

@@ -10,10 +10,11 @@ from typing import Any
 import lanes
 import pyarrow as pa
 from expression_judge import value_of
+from month_judge import edge_of
 
 import slidewise as sw
 from slidewise.operators.aggregate import Aggregate
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 
 def judge(
@@ -67,7 +68,10 @@ def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> 
         past = past[-window.rows :]
     if window.last is None:
         return set(past)
-    start = now - (window.last.ns if isinstance(window.last, Duration) else window.last)
+    if isinstance(window.last, Months):
+        start: Any = edge_of(now, window.last.count, window.last.zone)
+    else:
+        start = now - (window.last.ns if isinstance(window.last, Duration) else window.last)
     if window.grain is not None:
         start = lanes.rounded(start, window.grain.ns if isinstance(window.grain, Duration) else window.grain)
     edge = window.closed in ("both", "left")

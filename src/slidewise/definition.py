@@ -22,7 +22,7 @@ from slidewise.expressions.expression import (
 from slidewise.expressions.writing import as_text
 from slidewise.operators.aggregate import Aggregate, PlainAggregate
 from slidewise.stages import Stages, all_aggregates, argument_columns, columns_read, condition_columns, stages_of
-from slidewise.windows import Duration, Length, Window, check_beat
+from slidewise.windows import Duration, Length, Months, Window, check_beat
 from slidewise.windows.kind import Keeps
 
 Names = str | Iterable[str] | None
@@ -318,7 +318,7 @@ def _ticks_of(length: Length | None) -> Any:
     return f"{length.ns} ns" if isinstance(length, Duration) else length
 
 
-def _length(length: Length | None) -> Any:
+def _length(length: Length | Months | None) -> Any:
     """A length as users write it."""
     return str(length) if isinstance(length, Duration) else length
 

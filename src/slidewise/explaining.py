@@ -15,7 +15,7 @@ from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Quantile, Takes
 from slidewise.stages import Answer
-from slidewise.windows import Beats, Duration, Length
+from slidewise.windows import Beats, Duration, Length, Months
 from slidewise.windows.grain import most_cells
 from slidewise.windows.kind import Keeps
 
@@ -322,6 +322,8 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     if window is None or not window.kind.timed or window.keeps is not Keeps.ROWS or window.most_rows is not None:
         return None
     last = window.last
+    if isinstance(last, Months):
+        return None
     assert last is not None
     length = last.ns / _SECOND if isinstance(last, Duration) else float(last)
     unit = "per second" if isinstance(last, Duration) else "in one unit of time"

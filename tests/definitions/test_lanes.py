@@ -91,6 +91,15 @@ def events(count: int, seed: int) -> pa.Table:
 
 
 BIG, SMALL = events(60, 1), events(9, 2)
+MONTH_ENDS = [
+    datetime(2024, month, day, hour) for month in range(1, 8) for day in (1, 15, 28, 29) for hour in (0, 1, 2)
+]
+MONTH_ENDS += [
+    datetime(2024, month, day, hour) for month in (1, 3, 5, 7) for day in (30, 31) for hour in (0, 1, 22, 23)
+]
+OVER_MONTHS = BIG.set_column(
+    2, EVENTS.field("ts"), pa.array(random.Random(5).choices(MONTH_ENDS, k=len(BIG)), EVENTS.field("ts").type)
+)
 
 
 def sliding(**columns: Any) -> sw.Sliding:
@@ -392,6 +401,34 @@ CASES = [
             listed=sw.collect("load").over(3, delay=0.5, closed="both"),
         ),
         BIG.append_column("temp_place", pa.array([i // 3 * 0.75 for i in range(len(BIG))])),
+    ),
+    Case(
+        "months",
+        sliding(
+            month=sw.sum("load").over("1 month"),
+            edge=sw.collect("load").over("1 month", closed="both", zone="Europe/Berlin"),
+            before=sw.count().over("1 quarter", closed="left", zone="America/New_York"),
+            inside=sw.max("temp").where("ok").over("1 month", closed="neither", at_least=2),
+            middle=sw.median("load").over("1 year", zone="Europe/Berlin"),
+            word=words("tag").over("2 months"),
+        ),
+        OVER_MONTHS,
+    ),
+    Case(
+        "months of dates",
+        sw.Sliding(
+            by="line",
+            on="day",
+            s=sw.sum("seq").over("1 month"),
+            n=sw.count().over("1 month", closed="left"),
+        ),
+        pa.table(
+            {
+                "line": [i % 2 for i in range(90)],
+                "day": pa.array([date(1968, 1, 20) + timedelta(i // 2) for i in range(90)]),
+                "seq": list(range(90)),
+            }
+        ),
     ),
     Case(
         "grain",

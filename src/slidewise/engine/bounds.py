@@ -14,7 +14,7 @@ from slidewise.kernels.bounds.grain import grain_bounds
 from slidewise.kernels.bounds.queries import shifted_bounds
 from slidewise.kernels.bounds.rows_and_times import newest_rows, row_bounds, time_bounds
 from slidewise.kernels.order.grouping import Grouped
-from slidewise.windows import Duration, Window
+from slidewise.windows import Duration, Months, Window
 from slidewise.windows.extent import Extent
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ _PASSES: dict[str, Callable[[Extent, Array, Array, Array, Array], int]] = {
     "grain": _rounded,
     "limited": _limited,
     "delayed": _shifted,
+    "months": _shifted,
 }
 
 
@@ -121,12 +122,12 @@ def check_times(window: Window, times: Column) -> None:
         read = "; these are text, so give them as np.asarray(times).astype('datetime64[us]')" if text else ""
         raise WindowError(f"times must be timestamps, dates or numbers{read}")
     if times.unit is not None:
-        if not isinstance(window.last, Duration | None):
+        if not isinstance(window.last, Duration | Months | None):
             raise WindowError(
                 f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say"
             )
         return
-    if isinstance(window.last, Duration):
+    if isinstance(window.last, Duration | Months):
         raise WindowError(f"times are numbers, but the window lasts {window.last}; give last= as a number")
     if data.dtype == np.float64 and not np.isfinite(data).all():
         wrong = int((~np.isfinite(data)).argmax())

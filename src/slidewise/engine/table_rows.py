@@ -24,7 +24,7 @@ from slidewise.errors import WindowError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.aggregate import PlainAggregate, at_least
 from slidewise.operators.traits import AnswerKind
-from slidewise.windows import Duration, Window
+from slidewise.windows import Duration, Months, Window
 
 
 class TableRows:
@@ -113,9 +113,9 @@ class TableRows:
         on = self._definition.on
         if self.times is None:
             return
-        if self.times.unit is None and isinstance(window.last, Duration):
+        if self.times.unit is None and isinstance(window.last, Duration | Months):
             raise WindowError(f"on={on!r} holds numbers, but the window lasts {window.last}; give it as a number")
-        if self.times.unit is not None and not isinstance(window.last, Duration | None):
+        if self.times.unit is not None and not isinstance(window.last, Duration | Months | None):
             raise WindowError(
                 f"on={on!r} holds timestamps, but the window is the number {window.last!r}; write it as "
                 "'10 minutes', say"

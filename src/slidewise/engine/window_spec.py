@@ -58,6 +58,8 @@ class WindowSpec:
             "kind",
             "limit",
             "members",
+            "months",
+            "tick",
         ),
         *("numbered", "others", "own", "running", "sharing", "whole", "width"),
     )
@@ -84,12 +86,16 @@ class WindowSpec:
         self.grain: Any = extent.grain
         self.limit: int | None = extent.limit
         self.delay: Any = extent.delay
+        self.months = extent.months
+        self.tick = extent.tick
         self.whole = _whole(self.width, self.edge, self.delay)
 
     @property
     def extent(self) -> Extent:
         """How far its windows reach back, in the unit of places."""
-        return Extent(self.kind, self.width, self.grain, self.edge, self.is_open, self.limit, self.delay)
+        return Extent(
+            self.kind, self.width, self.grain, self.edge, self.is_open, self.limit, self.delay, self.months, self.tick
+        )
 
     @property
     def before_arguments(self) -> int:
@@ -100,6 +106,8 @@ class WindowSpec:
         """Rows whose place is below this have left the window that ends at `place`."""
         if self.grain is not None:
             return lowest(place, self.width, self.grain, self.edge)
+        if self.months is not None:
+            return self.months.lowest(int(place), self.tick, self.edge)
         if isinstance(place, int):
             return place - self.whole
         end = place if self.delay is None else place - float(self.delay)
@@ -112,6 +120,10 @@ class WindowSpec:
 
     def scaled(self, unit: int) -> WindowSpec:
         """The same with its stretches of time in a larger unit."""
+        if self.months is not None:
+            scaled = copy(self)
+            scaled.tick *= unit
+            return scaled
         if self.numbered or self.width is None:
             return self
         scaled = copy(self)

@@ -23,8 +23,8 @@
     aggregate  = operator "(" [expression, ...] ")" [per expression [top 10] [rest 'other']] [where condition]
                  over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
-    window     = all | 100 rows | 7 days | 1h 30m | 3600                                 a number where times are
-    option     = rows 100 | closed left | at_least 10 | grain 1 hour | delay 1 day
+    window     = all | 100 rows | 7 days | 1h 30m | 1 month | 3600                       a number where times are
+    option     = rows 100 | closed left | at_least 10 | grain 1 hour | delay 1 day | zone 'Europe/Berlin'
 
 `=` is `==` and `<>` is `!=`. Words of the language, functions and built-in operators may be written in capital letters.
 An operator's parameters are constants, bytes such as x'00ff', and lists of them in brackets. What an operator is, the
@@ -51,6 +51,7 @@ from slidewise.expressions.token_reader import (
     NUMBER,
     OPTIONS,
     QUOTED,
+    TEXT,
     WORD,
     TokenReader,
 )
@@ -88,6 +89,7 @@ class Windowless(Protocol):
         at_least: int | None = None,
         grain: Any = None,
         delay: Any = None,
+        zone: Any = None,
     ) -> Expression: ...
 
 
@@ -327,6 +329,10 @@ class _ExpressionParser(TokenReader):
                 window[option] = self.taken().value.lower()
             elif option in ("rows", "at_least"):
                 window[option] = self.whole_number("a number of rows")
+            elif option == "zone":
+                if self.token().kind is not TEXT:
+                    self.expected("a zone between quotes, such as 'Europe/Berlin'")
+                window[option] = self.taken().value
             else:
                 window[option] = self.length("a length, such as 1 minute, or a number where times are numbers")
         try:

@@ -15,7 +15,7 @@ from slidewise.expressions.writing import shortened
 NAME, QUOTED, WORD, NUMBER = TokenKind.NAME, TokenKind.QUOTED, TokenKind.WORD, TokenKind.NUMBER
 TEXT, BYTES, MARK, END = TokenKind.TEXT, TokenKind.BYTES, TokenKind.MARK, TokenKind.END
 
-OPTIONS = ("rows", "closed", "at_least", "grain", "delay")  # of windows
+OPTIONS = ("rows", "closed", "at_least", "grain", "delay", "zone")  # of windows
 _CONSTANTS: dict[str, Scalar] = {"null": None, "true": True, "false": False}
 _TIMES: dict[str, Callable[[str], date]] = {"timestamp": datetime.fromisoformat, "date": date.fromisoformat}
 _LISTS = 20  # how deeply lists of parameters may be nested

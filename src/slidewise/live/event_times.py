@@ -12,7 +12,7 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError, WindowError
 from slidewise.live.types import Time
 from slidewise.operators.values.hashing import plain
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ class TimeReader:
             return
         for name, aggregate in self._definition.aggregates.items():
             last = None if aggregate.window is None else aggregate.window.last
-            if isinstance(last, Duration) and kind == NUMBER:
+            if isinstance(last, Duration | Months) and kind == NUMBER:
                 raise WindowError(f"times are numbers, but {name!r} is over {last}; give its window as a number")
             if isinstance(last, int | float) and kind != NUMBER:
                 raise WindowError(

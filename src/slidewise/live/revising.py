@@ -17,7 +17,7 @@ from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlac
 from slidewise.live.set_aside import LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Time
 from slidewise.operators.values.equality import same
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 from slidewise.windows.time import check_length
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Revising(Live):
                     "time to take instead; write retain='1 day', say, or retain='all' to keep every row"
                 )
         lasts: list[Any] = [window.last for window in windows.values() if window is not None]
+        lasts = [Duration(last.longest) if isinstance(last, Months) else last for last in lasts]
         if any(isinstance(last, Duration) for last in lasts):
             return max((last for last in lasts if isinstance(last, Duration)), key=lambda last: last.ns)
         longest: int | float = max(lasts)

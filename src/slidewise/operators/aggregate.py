@@ -84,6 +84,7 @@ class Aggregate(Expression):
         at_least: int | None = None,
         grain: Duration | timedelta | str | int | float | None = None,
         delay: Duration | timedelta | str | int | float | None = None,
+        zone: str | None = None,
     ) -> Aggregate:
         """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far.
 
@@ -92,11 +93,12 @@ class Aggregate(Expression):
         With `grain="1 second"` the old edge of a stretch of time is rounded down to whole seconds: rows leave together,
         and what is kept of a key is one partial aggregate for each second, however many rows there are.
 
-        With `delay="1 day"` the stretch of time ends one day before the row.
+        With `delay="1 day"` the stretch of time ends one day before the row. `"1 month"`, `"1 quarter"` and `"2 years"`
+        go back on the calendar, of a `zone` such as "Europe/Berlin".
         """
         if self.window is not None:
             raise SlidewiseError(f"{self!r} has a window already; write a second aggregate for a second window")
-        window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay)
+        window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone)
         check_partials(self.operator, window)
         return replace(self, window=window)
 
@@ -210,6 +212,8 @@ def parameter_text(value: object) -> str:
 def _window_text(window: Window) -> str:
     written = window.written()
     text = str(written["over"]) if "over" in written else f"{written.pop('rows')} rows"
+    if "zone" in written:
+        written["zone"] = constant_text(written["zone"])[0]
     return text + "".join(f" {key} {value}" for key, value in written.items() if key != "over")
 
 

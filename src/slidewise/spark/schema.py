@@ -10,7 +10,7 @@ from slidewise.errors import InputError, SlidewiseError
 from slidewise.operators.aggregate import PlainAggregate
 from slidewise.spark.column_names import RESERVED, label_name, numbered_names, quoted
 from slidewise.spark.types import SIMPLE, answer_type_of, arrow_type, spark_type
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
         raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number{read}")
     for name, aggregate in definition.aggregates.items():
         last = None if aggregate.window is None else aggregate.window.last
-        if last is not None and numbers == isinstance(last, Duration):
+        if last is not None and numbers == isinstance(last, Duration | Months):
             raise InputError(
                 f"column {name!r}: on={on!r} holds {'numbers' if numbers else 'times'}, but the window is {last}; "
                 f"give it as {'a number' if numbers else 'a duration'}"

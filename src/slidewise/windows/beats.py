@@ -16,6 +16,7 @@ from typing import Any
 
 from slidewise.errors import WindowError
 from slidewise.windows.duration import Duration
+from slidewise.windows.months import Months
 from slidewise.windows.time import Length, check_length
 from slidewise.windows.window import Window
 
@@ -195,7 +196,7 @@ class Beats:
 
 
 def _length(window: Window) -> Length:
-    assert window.last is not None, "a window on a beat is one of time"
+    assert not isinstance(window.last, Months | None), "a window on a beat is one of time"
     return window.last
 
 

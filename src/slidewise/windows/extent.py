@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from slidewise.windows.kind import Kind
+from slidewise.windows.months import Months
 
 
 class Extent(NamedTuple):
@@ -13,6 +14,7 @@ class Extent(NamedTuple):
 
     `edge` takes in rows exactly `width` ago, and `open_right` leaves out the row itself and its peers. `limit` is how
     many of the rows that are left the window holds at most, the newest. With a `delay` it ends so long before the row.
+    With `months` there is no width, and a place is so many nanoseconds as `tick` says.
     """
 
     kind: Kind
@@ -22,6 +24,8 @@ class Extent(NamedTuple):
     open_right: bool
     limit: int | None = None
     delay: Fraction | float | None = None
+    months: Months | None = None
+    tick: int = 1
 
     @property
     def shifted(self) -> bool:
@@ -31,5 +35,7 @@ class Extent(NamedTuple):
     @property
     def reach(self) -> Fraction:
         """How far back a row of the window can lie; a rounded edge lies farther by less than a grain."""
+        if self.months is not None:
+            return Fraction(self.months.longest, self.tick)
         assert self.width is not None
         return Fraction(self.width) + Fraction(self.grain or 0) + Fraction(self.delay or 0)

@@ -47,6 +47,6 @@ def length_in(length: Length, unit: int | None) -> Fraction | int | float:
     return length.ns if unit is None else Fraction(length.ns, unit)
 
 
-def as_written(length: Length) -> str | int | float:
-    """A length as users write it: a duration as text, or a number."""
-    return str(length) if isinstance(length, Duration) else length
+def as_written(length: object) -> str | int | float:
+    """A length as users write it: a number, or a duration or months as text."""
+    return length if isinstance(length, int | float) else str(length)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from slidewise.errors import WindowError, did_you_mean
 from slidewise.windows.delayed import DELAYED, check_delay
@@ -12,6 +13,7 @@ from slidewise.windows.extent import Extent
 from slidewise.windows.grain import GRAIN, check_grain
 from slidewise.windows.kind import Keeps, Kind
 from slidewise.windows.limited import LIMITED
+from slidewise.windows.months import MONTHS, Months
 from slidewise.windows.rows import ROWS, check_rows, is_whole
 from slidewise.windows.running import RUNNING
 from slidewise.windows.time import TIME, Length, as_written, check_length, length_in
@@ -48,10 +50,12 @@ class Window:
     over('1 hour', rows=100)
     >>> Window.of("7 days", delay="1 day")
     over('7 days', delay='1 day')
+    >>> Window.of("1 month", zone="Europe/Berlin")
+    over('1 month', zone='Europe/Berlin')
     """
 
     rows: int | None = None
-    last: Length | None = None
+    last: Length | Months | None = None
     closed: str = "right"
     at_least: int | None = None
     grain: Length | None = None
@@ -60,13 +64,14 @@ class Window:
     @classmethod
     def of(
         cls,
-        last: Length | timedelta | str | None = None,
+        last: Length | Months | timedelta | str | None = None,
         *,
         rows: int | None = None,
         closed: str = "right",
         at_least: int | None = None,
         grain: Length | timedelta | str | None = None,
         delay: Length | timedelta | str | None = None,
+        zone: str | None = None,
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
@@ -79,6 +84,13 @@ class Window:
         if at_least is not None and (not is_whole(at_least) or at_least < 1):
             raise WindowError(f"at_least is a whole number of rows from 1 on, but is {at_least!r}")
         at_least = None if at_least is None else int(at_least)
+        months = Months.of(last, zone)
+        if months is not None:
+            _check_months(last, rows=rows, grain=grain, delay=delay)
+            return cls(None, months, closed, at_least)
+        if zone is not None:
+            raise WindowError(f"zone={zone!r} is for windows of the calendar, such as '1 month'; leave it out")
+        assert not isinstance(last, Months)
         length = None if last is None or last == "all" else check_length(last)
         fine = None if grain is None else check_grain(grain, length)
         late = None if delay is None else check_delay(delay, length, rows, grain)
@@ -99,6 +111,8 @@ class Window:
             return RUNNING
         if self.delay is not None:
             return DELAYED
+        if isinstance(self.last, Months):
+            return MONTHS
         return TIME if self.grain is None else GRAIN
 
     @property
@@ -143,6 +157,8 @@ class Window:
 
     def extent(self, unit: int | None = None) -> Extent:
         """How far the window reaches back; a stretch of time in a unit of so many nanoseconds."""
+        if isinstance(self.last, Months):
+            return Extent(self.kind, None, None, self.edge, self.open_right, months=self.last, tick=unit or 1)
         width = self.rows if self.last is None else length_in(self.last, unit)
         grain = None if self.grain is None else length_in(self.grain, unit)
         limit = None if self.last is None else self.rows
@@ -160,6 +176,8 @@ class Window:
         written: dict[str, str | int | float] = {}
         if self.rows is None or self.last is not None:
             written["over"] = "all" if self.last is None else as_written(self.last)
+        if isinstance(self.last, Months) and self.last.zone is not None:
+            written["zone"] = self.last.zone
         if self.rows is not None:
             written["rows"] = self.rows
         if self.closed != "right":
@@ -186,12 +204,25 @@ class Window:
             parts.append(f"grain={_shown(self.grain)}")
         if self.delay is not None:
             parts.append(f"delay={_shown(self.delay)}")
+        if isinstance(self.last, Months) and self.last.zone is not None:
+            parts.append(f"zone={self.last.zone!r}")
         return f"over({', '.join(parts)})"
 
 
-def _stored(length: Length | None) -> str | int | float | None:
+def _check_months(last: object, **others: object) -> None:
+    for name, value in others.items():
+        if value is not None:
+            raise WindowError(
+                f"{name}={value!r} goes with windows of one length, and {str(last)!r} has none; write it in days, or "
+                f"leave out {name}="
+            )
+
+
+def _stored(length: Length | Months | None) -> Any:
+    if isinstance(length, Months):
+        return ["months", length.count, length.zone]
     return f"{length.ns} ns" if isinstance(length, Duration) else length
 
 
-def _shown(length: Length) -> str:
-    return repr(str(length)) if isinstance(length, Duration) else repr(length)
+def _shown(length: Length | Months) -> str:
+    return repr(length) if isinstance(length, int | float) else repr(str(length))

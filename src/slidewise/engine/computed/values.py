@@ -16,7 +16,7 @@ from slidewise.expressions.type_inference import constrained, kind_of
 from slidewise.operators.aggregate import PlainAggregate
 from slidewise.operators.traits import AnswerKind
 from slidewise.stages import Answer, reader_of
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class ComputedValues:
         """Whether a column is the definition's time, and windows are durations."""
         windows = [aggregate.window for aggregate in self._definition.aggregates.values()]
         return column == self._definition.on and any(
-            window is not None and isinstance(window.last, Duration) for window in windows
+            window is not None and isinstance(window.last, Duration | Months) for window in windows
         )
 
     def _answer_kind(self, aggregate: PlainAggregate) -> ValueKind:

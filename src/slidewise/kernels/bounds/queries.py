@@ -9,6 +9,7 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.grain import lows as grain_lows
+from slidewise.kernels.bounds.months import month_lows
 from slidewise.kernels.bounds.rows_and_times import newest_rows
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.windows.delayed import least_age
@@ -53,6 +54,8 @@ def _shifted(
 def lowest_places(extent: Extent, queries: Array) -> Array:
     """The lowest place that is in the window at each place."""
     whole = queries.dtype == np.int64
+    if extent.months is not None:
+        return month_lows(queries, extent.months, extent.tick, extent.edge)
     if extent.width is None:
         return np.full(len(queries), _LEAST if whole else -np.inf, queries.dtype)
     if extent.grain is not None:

@@ -11,7 +11,7 @@ from slidewise.live.panes.cell_pane import CellPane
 from slidewise.live.panes.delayed_pane import DelayedRowPane
 from slidewise.live.panes.limited_pane import LimitedRowPane
 from slidewise.live.panes.own_row_panes import own_row_pane
-from slidewise.live.panes.row_pane import OpenRowPane, RowPane
+from slidewise.live.panes.row_pane import MonthRowPane, OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import shared_panes
 from slidewise.live.types import Arguments, Place
 from slidewise.windows.kind import Keeps
@@ -62,7 +62,9 @@ def _row_pane(spec: WindowSpec) -> Pane:
         return LimitedRowPane(spec)
     if spec.delay is not None:
         return DelayedRowPane(spec)
-    return OpenRowPane(spec) if spec.is_open else RowPane(spec)
+    if spec.is_open:
+        return OpenRowPane(spec)
+    return RowPane(spec) if spec.months is None else MonthRowPane(spec)
 
 
 _PANES: dict[Keeps, Callable[[WindowSpec], Pane]] = {

@@ -86,7 +86,7 @@ class RowPane(SwagPane):
         rows, spec = self.rows, self.spec
         if arguments is not None:
             self._insert((place, *arguments))
-        cut = place - spec.whole if type(place) is int else spec.cut(place)
+        cut = spec.cut(place)
         if rows and rows[0][0] < cut:
             self._evict(cut)
 
@@ -129,7 +129,7 @@ class RowPane(SwagPane):
     def _left_at(self, place: Place) -> int:
         """How many rows have left by a place. Steps: O(log n)."""
         rows, spec = self.rows, self.spec
-        cut = place - spec.whole if type(place) is int else spec.cut(place)
+        cut = spec.cut(place)
         if not rows or rows[0][0] >= cut:
             return 0
         if self.places is not None:
@@ -227,6 +227,14 @@ class RowPane(SwagPane):
     def held(self) -> int:
         """How many rows there are."""
         return len(self.rows) if self.frozen is None else len(self.frozen[0])
+
+
+class MonthRowPane(RowPane):
+    """A window that is closed on the right, and whose length varies from row to row."""
+
+    __slots__ = ()
+
+    push = SwagPane.push
 
 
 class OpenRowPane(RowPane):

@@ -34,7 +34,7 @@ from slidewise.sliding import Sliding
 from slidewise.spark.batch.plan import PARALLEL
 from slidewise.spark.batch.time_slices import why_not_by_time
 from slidewise.stages import all_columns_read
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 # A row's number in the source, which the pipeline adds; and what only the side tables have.
 ROW = "row"
@@ -196,7 +196,7 @@ def _ahead(document: TomlDocument, definition: Sliding, lines: LineLayout | None
     lasts = [window.last for window in windows if window is not None]
     kinds = [column.type for column in (lines.columns if lines else ()) if column.name == definition.on]
     numbers = any(isinstance(last, int | float) for last in lasts) or any(kind not in MOMENTS for kind in kinds)
-    moments = any(isinstance(last, Duration) for last in lasts) or any(kind in MOMENTS for kind in kinds)
+    moments = any(isinstance(last, Duration | Months) for last in lasts) or any(kind in MOMENTS for kind in kinds)
     if numbers and isinstance(ahead, Duration):
         document.fail(keys, f"the times are numbers, so 'ahead' is one, too: 86400, say, not {value!r}")
     if moments and not isinstance(ahead, Duration):

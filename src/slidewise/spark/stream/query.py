@@ -18,7 +18,7 @@ from slidewise.spark.stream.query_description import describe_query, query_finge
 from slidewise.spark.stream.shard import QueryTerms, UpgradeTerms
 from slidewise.spark.upgrade.plan import UpgradePlan, plan_upgrade
 from slidewise.spark.worker.task import processor, task
-from slidewise.windows import Duration
+from slidewise.windows import Duration, Months
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -340,11 +340,10 @@ def _forget_after(definition: Definition, given: GivenDuration) -> Duration | No
     forget_after = Duration.of(given)
     for name, aggregate in definition.aggregates.items():
         window = aggregate.window
-        if window is None or not isinstance(window.last, Duration):
+        if window is None or not isinstance(window.last, Duration | Months):
             continue
         last, grain, delay = window.last, window.grain, window.delay
-        more = sum(length.ns for length in (grain, delay) if isinstance(length, Duration))
-        if last.ns + more > forget_after.ns:
+        if window.extent().reach > forget_after.ns:
             with_grain = f" and its grain, {grain}" if grain is not None else ""
             with_grain = with_grain if delay is None else f" and its delay, {delay}"
             raise SlidewiseError(
