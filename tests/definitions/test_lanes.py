@@ -418,14 +418,14 @@ CASES = [
         "months of dates",
         sw.Sliding(
             by="line",
-            on="day",
+            on="ts",
             s=sw.sum("seq").over("1 month"),
             n=sw.count().over("1 month", closed="left"),
         ),
         pa.table(
             {
                 "line": [i % 2 for i in range(90)],
-                "day": pa.array([date(1968, 1, 20) + timedelta(i // 2) for i in range(90)]),
+                "ts": pa.array([date(1968, 1, 20) + timedelta(i // 2) for i in range(90)]),
                 "seq": list(range(90)),
             }
         ),

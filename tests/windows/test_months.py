@@ -31,7 +31,7 @@ def ns(day: str) -> int:
     return int(np.datetime64(day, "ns").astype(np.int64))
 
 
-@pytest.mark.rule(23)
+@pytest.mark.rule(24)
 @settings(max_examples=150, deadline=None)
 @given(
     day=st.sampled_from(DAYS),
@@ -55,7 +55,7 @@ def test_edges_are_those_of_the_judge(
             assert low == (-(-oldest // tick) if edge else oldest // tick + 1)
 
 
-@pytest.mark.rule(23)
+@pytest.mark.rule(24)
 @pytest.mark.parametrize(
     ("time", "count", "zone", "edge"),
     [
@@ -75,7 +75,7 @@ def test_edges_that_are_known(time: str, count: int, zone: str | None, edge: str
     assert Months(count, zone).lowest(ns(time), 1, True) == ns(edge) == edge_of(ns(time), count, zone)
 
 
-@pytest.mark.rule(23)
+@pytest.mark.rule(24)
 def test_edges_never_move_back() -> None:
     start = int((datetime(2019, 1, 1, tzinfo=UTC) - EPOCH) / timedelta(minutes=10))
     times = np.arange(start, start + 6 * 24 * 366 * 2)
@@ -99,7 +99,7 @@ def test_far_times_do_not_wrap_around() -> None:
         assert lows.tolist() == [Months(1, zone).lowest(year, 1_000, True) for year in years.tolist()]
 
 
-@pytest.mark.rule(23)
+@pytest.mark.rule(24)
 def test_dates_are_as_polars_has_them() -> None:
     import polars as pl
 
@@ -126,7 +126,7 @@ def test_it_is_written_and_read_back() -> None:
     assert "months: back to the same time of the same day" in repr(sw.Sliding(on="t", s=column).explain())
 
 
-@pytest.mark.rule(2, 23)
+@pytest.mark.rule(2, 24)
 def test_what_has_no_months_says_why() -> None:
     for refused, reason in (
         (lambda: Window.of("1 month 3 days"), "or all of it in days"),
