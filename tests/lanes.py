@@ -133,7 +133,7 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         aggregate.operator,
         rows=window.rows,
         times=table.column(definition.on) if timed else None,
-        last=last,
+        **{"next" if window.ahead else "last": last},
         closed=window.closed,
         by=by,
         at_least=window.at_least,
@@ -625,6 +625,8 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
     if definition.on is None:
         return mine[: at if left else at + 1]
     now = ticks[mine[at]]
+    if window.ahead:
+        return [j for j in mine if is_ahead(window, ticks[j], now)]
     if window.delay is not None:
         now -= window.delay.ns if isinstance(window.delay, Duration) else window.delay
     width = window.last.ns if isinstance(window.last, Duration) else window.last
@@ -645,6 +647,13 @@ def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: i
         if young and (ticks[j] < now if left else ticks[j] <= now):
             held.append(j)
     return held if window.rows is None else newest(held, [j for j in mine if past(ticks[j], now, left)], window.rows)
+
+
+def is_ahead(window: Any, tick: Any, now: Any) -> bool:
+    """Whether a row is in the window that looks ahead from a time."""
+    end = now + (window.last.ns if isinstance(window.last, Duration) else window.last)
+    begun = tick > now or (tick == now and window.closed in ("both", "left"))
+    return bool(begun and (tick < end or (tick == end and window.closed in ("right", "both"))))
 
 
 def past(tick: Any, now: Any, left: bool) -> bool:

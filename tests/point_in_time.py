@@ -60,6 +60,8 @@ def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> 
     """The events that a window at this time holds; `mine` are those of the key, in their order."""
     window = aggregate.window
     assert window is not None
+    if window.ahead:
+        return {i for i in mine if lanes.is_ahead(window, ticks[i], now)}
     left = window.closed in ("left", "neither")
     if window.delay is not None:
         now -= window.delay.ns if isinstance(window.delay, Duration) else window.delay

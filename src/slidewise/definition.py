@@ -351,6 +351,16 @@ def _check_on_beat(name: str, window: Window, beat: Length) -> None:
         )
 
 
+def check_no_lookahead(definition: Definition, where: str) -> None:
+    """Refuse windows that look ahead where answers are due before the rows of their windows come."""
+    for name, aggregate in definition.aggregates.items():
+        if aggregate.window is not None and aggregate.window.kind.looks_ahead:
+            raise SlidewiseError(
+                f"{name!r} is over {aggregate.window.words}, and {where}, before those rows come; run it over a table "
+                "or a batch DataFrame, and leave it out of the definition here"
+            )
+
+
 def order_matters(aggregate: Aggregate) -> bool:
     """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
     window = aggregate.window

@@ -30,7 +30,7 @@ from slidewise.windows import Duration
 Find = Callable[[OperatorPath], Operator]
 
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
-_WINDOW = ("rows", "closed", "at_least", "grain", "delay", "zone")
+_WINDOW = ("rows", "closed", "at_least", "grain", "delay", "zone", "next")
 _COLUMN = ("operator", "parameters", "of", "per", "top", "rest", "where", "over", *_WINDOW)
 
 

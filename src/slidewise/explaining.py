@@ -90,6 +90,8 @@ class Explained:
             return "a batch reads its keys' whole windows, since ranks need every value"
         if op.traits.grows:
             return "a batch reads its keys' whole windows, since a state is as large as its rows"
+        if self.aggregate.window is not None and self.aggregate.window.kind.looks_ahead:
+            return "refused, since rows of the window come after the answer is due"
         whole = "" if self.aggregate.window is None else self.aggregate.window.kind.whole
         if whole:
             return f"a batch reads its keys' whole windows, since {whole}"

@@ -27,6 +27,7 @@ def rolling(
     grain: Duration | timedelta | str | int | float | None = None,
     delay: Duration | timedelta | str | int | float | None = None,
     zone: str | None = None,
+    next: Duration | timedelta | str | int | float | None = None,
 ) -> Series:
     """The operator over the last `rows` rows, or over the `last` stretch of `times`, or both at most, at every row.
 
@@ -35,7 +36,8 @@ def rolling(
     own, and answers stand in the input's order. Where fewer than `at_least` rows (default 1) are not null there is no
     answer: null, NaN in NumPy's floats, masked in its other types. `grain` rounds the old edge of a window of time down
     to a multiple of it; with a `delay` the window ends so long before the row. A `last`
-    of "1 month" or "2 years" goes back on the calendar, of a `zone` such as "Europe/Berlin".
+    of "1 month" or "2 years" goes back on the calendar, of a `zone` such as "Europe/Berlin". `next`
+    instead of `last` is the stretch of time behind the row.
 
     >>> import numpy as np, slidewise as sw
     >>> sw.rolling(np.array([4, 5, 3, 4, 0, 4, 4]), sw.max, rows=3)
@@ -45,9 +47,12 @@ def rolling(
     """
     if not isinstance(op, Operator):
         raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
-    if (times is None) != (last is None) and not (isinstance(last, str) and last == "all"):
+    length = next if last is None else last
+    if (times is None) != (length is None) and not (isinstance(last, str) and last == "all"):
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
-    window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone)
+    window = Window.of(
+        last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone, next=next
+    )
     check_partials(op, window)
     from slidewise.columns.answer_series import series_like
     from slidewise.columns.operator_types import check_types, readied, restored

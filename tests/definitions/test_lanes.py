@@ -743,6 +743,36 @@ def _features_of_the_page() -> sw.Sliding:
 
 
 CASES.append(Case("the features of docs/expressions.md", _features_of_the_page(), _payments(70, 5)))
+# Answers of these are due before their rows come, so they are for tables and batches; tests/windows/test_ahead.py.
+LOOKING_AHEAD = [
+    Case(
+        "looking ahead",
+        sliding(
+            next=sw.sum("load").over(next="5s"),
+            both=sw.collect("load").over(next="4s", closed="both"),
+            left=sw.count().over(next="9s", closed="left"),
+            neither=sw.max("temp").where("ok").over(next="6s", closed="neither", at_least=2),
+            middle=sw.median("load").over(next="9s"),
+            word=words("tag").over(next="100s"),
+            before=sw.sum("load").over("5s"),
+            rows=sw.last("tag").over(rows=3),
+            so_far=sw.count().over("all"),
+            share=sw.sum("load").over(next="5s") / sw.count().over("5s", delay="2s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "looking ahead where times are numbers",
+        sw.Sliding(
+            by="line",
+            on="place",
+            ties="seq",
+            some=sw.sum("load").over(next=2.5),
+            listed=sw.collect("load").over(next=1.5, closed="left"),
+        ),
+        BIG.append_column("place", pa.array([i // 3 * 0.75 for i in range(len(BIG))])),
+    ),
+]
 BY_TYPE = {case.name for case in CASES if case.table is EVERY_TYPE}
 BY_NAME = {case.name: case for case in CASES}
 assert len(BY_NAME) == len(CASES)

@@ -14,6 +14,7 @@ from slidewise.engine import bounds, window_batch
 from slidewise.live.batch import evaluate
 from slidewise.live.panes import pane
 from slidewise.windows import Keeps, Kind, Window
+from slidewise.windows.ahead import AHEAD
 from slidewise.windows.delayed import DELAYED
 from slidewise.windows.grain import GRAIN
 from slidewise.windows.limited import LIMITED
@@ -23,7 +24,7 @@ from slidewise.windows.running import RUNNING
 from slidewise.windows.time import TIME
 
 PACKAGE = Path(slidewise.__file__).parent
-KINDS = [ROWS, TIME, RUNNING, GRAIN, LIMITED, DELAYED, MONTHS]
+KINDS = [ROWS, TIME, RUNNING, GRAIN, LIMITED, DELAYED, MONTHS, AHEAD]
 
 # Where modules tell kinds apart by what they keep of a key, and why.
 DISPATCH = {
@@ -105,6 +106,7 @@ def test_every_kind_has_bounds_and_a_keeper() -> None:
         (Window.of("1 hour", grain="1s"), GRAIN, "1 hour"),
         (Window.of("1 hour", rows=100), LIMITED, "1 hour, 100 rows at most"),
         (Window.of("1 quarter", zone="Europe/Berlin"), MONTHS, "3 months"),
+        (Window.of(next="1 hour"), AHEAD, "the next 1 hour"),
         (Window.of("1 hour", delay="1s"), DELAYED, "1 hour, ending 1 second before the row"),
     ],
 )

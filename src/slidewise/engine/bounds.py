@@ -106,6 +106,7 @@ _PASSES: dict[str, Callable[[Extent, Array, Array, Array, Array], int]] = {
     "limited": _limited,
     "delayed": _shifted,
     "months": _shifted,
+    "ahead": _shifted,
 }
 
 

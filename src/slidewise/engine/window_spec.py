@@ -45,6 +45,7 @@ class WindowSpec:
 
     __slots__ = (
         *(
+            "ahead",
             "column",
             "columns",
             "condition",
@@ -86,6 +87,7 @@ class WindowSpec:
         self.grain: Any = extent.grain
         self.limit: int | None = extent.limit
         self.delay: Any = extent.delay
+        self.ahead = extent.ahead
         self.months = extent.months
         self.tick = extent.tick
         self.whole = _whole(self.width, self.edge, self.delay)
@@ -93,9 +95,8 @@ class WindowSpec:
     @property
     def extent(self) -> Extent:
         """How far its windows reach back, in the unit of places."""
-        return Extent(
-            self.kind, self.width, self.grain, self.edge, self.is_open, self.limit, self.delay, self.months, self.tick
-        )
+        of_kind = Extent(self.kind, self.width, self.grain, self.edge, self.is_open, self.limit, self.delay)
+        return of_kind._replace(ahead=self.ahead, months=self.months, tick=self.tick)
 
     @property
     def before_arguments(self) -> int:

@@ -23,7 +23,7 @@
     aggregate  = operator "(" [expression, ...] ")" [per expression [top 10] [rest 'other']] [where condition]
                  over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
-    window     = all | 100 rows | 7 days | 1h 30m | 1 month | 3600                       a number where times are
+    window     = all | 100 rows | 7 days | 1h 30m | 1 month | next 1 hour | 3600          a number where times are
     option     = rows 100 | closed left | at_least 10 | grain 1 hour | delay 1 day | zone 'Europe/Berlin'
 
 `=` is `==` and `<>` is `!=`. Words of the language, functions and built-in operators may be written in capital letters.
@@ -90,6 +90,7 @@ class Windowless(Protocol):
         grain: Any = None,
         delay: Any = None,
         zone: Any = None,
+        next: Any = None,
     ) -> Expression: ...
 
 
@@ -314,6 +315,9 @@ class _ExpressionParser(TokenReader):
         window: dict[str, Any] = {}
         if self.token().kind is NAME and self.token().value.lower() == "all":
             window["last"] = self.taken().value.lower()
+        elif self.token().kind is NAME and self.token().value.lower() == "next":
+            self.at += 1
+            window["next"] = self.length("a length, such as 1 hour, or a number where times are numbers")
         elif self._is_rows():
             window["rows"] = self.whole_number("a number of rows")
             self.at += 1

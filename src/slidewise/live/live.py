@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from slidewise.choosing import shared_windows
-from slidewise.definition import Definition
+from slidewise.definition import Definition, check_no_lookahead
 from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import without_nan
 from slidewise.engine.window_spec import WindowSpec, readers_of, split_by_generation, window_specs_of
@@ -45,6 +45,7 @@ class Live:
         aside: SetAside | None = None,
         generations: Mapping[str, int] | None = None,
     ) -> None:
+        check_no_lookahead(definition, "live an event is answered at once")
         self.definition = definition
         self.generations = dict(generations or {})  # of aggregates that an upgrade of a stream has left apart
         self.late = late

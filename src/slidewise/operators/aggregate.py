@@ -85,6 +85,7 @@ class Aggregate(Expression):
         grain: Duration | timedelta | str | int | float | None = None,
         delay: Duration | timedelta | str | int | float | None = None,
         zone: str | None = None,
+        next: Duration | timedelta | str | int | float | None = None,
     ) -> Aggregate:
         """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far.
 
@@ -94,11 +95,14 @@ class Aggregate(Expression):
         and what is kept of a key is one partial aggregate for each second, however many rows there are.
 
         With `delay="1 day"` the stretch of time ends one day before the row. `"1 month"`, `"1 quarter"` and `"2 years"`
-        go back on the calendar, of a `zone` such as "Europe/Berlin".
+        go back on the calendar, of a `zone` such as "Europe/Berlin". `next="1 hour"` looks ahead, for labels: rows
+        behind this one, up to an hour later.
         """
         if self.window is not None:
             raise SlidewiseError(f"{self!r} has a window already; write a second aggregate for a second window")
-        window = Window.of(last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone)
+        window = Window.of(
+            last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone, next=next
+        )
         check_partials(self.operator, window)
         return replace(self, window=window)
 
@@ -211,7 +215,10 @@ def parameter_text(value: object) -> str:
 
 def _window_text(window: Window) -> str:
     written = window.written()
-    text = str(written["over"]) if "over" in written else f"{written.pop('rows')} rows"
+    if "next" in written:
+        text = f"next {written.pop('next')}"
+    else:
+        text = str(written["over"]) if "over" in written else f"{written.pop('rows')} rows"
     if "zone" in written:
         written["zone"] = constant_text(written["zone"])[0]
     return text + "".join(f" {key} {value}" for key, value in written.items() if key != "over")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from slidewise.definition import Definition
+from slidewise.definition import Definition, check_no_lookahead
 from slidewise.errors import SlidewiseError, did_you_mean
 from slidewise.spark.label_union import are_streams
 from slidewise.spark.worker.task import check_python
@@ -30,6 +30,7 @@ def transform_on_spark(definition: Definition, df: DataFrame, **options: Any) ->
     _check_options(df, options)
     check_python(df.sparkSession)
     if df.isStreaming:
+        check_no_lookahead(definition, "on a stream a row is answered as the watermark passes it")
         from slidewise.spark.stream.query import over_stream
 
         return over_stream(definition, df, **options)
@@ -50,6 +51,7 @@ def as_of_on_spark(
     if are_streams(labels, events):
         from slidewise.spark.stream.as_of import as_of_streams
 
+        check_no_lookahead(definition, "on a stream a label is answered as the watermark passes it")
         _check_names(options, "two streams", _AS_OF_STREAM_OPTIONS, (*_BATCH_OPTIONS, *_STREAM_OPTIONS))
         check_python(events.sparkSession)
         return as_of_streams(definition, labels, events, on, by, **options)

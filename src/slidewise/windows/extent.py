@@ -14,6 +14,7 @@ class Extent(NamedTuple):
 
     `edge` takes in rows exactly `width` ago, and `open_right` leaves out the row itself and its peers. `limit` is how
     many of the rows that are left the window holds at most, the newest. With a `delay` it ends so long before the row.
+    With `ahead` it is the width from the row on, and `edge` takes in the row itself and its peers.
     With `months` there is no width, and a place is so many nanoseconds as `tick` says.
     """
 
@@ -24,13 +25,14 @@ class Extent(NamedTuple):
     open_right: bool
     limit: int | None = None
     delay: Fraction | float | None = None
+    ahead: bool = False
     months: Months | None = None
     tick: int = 1
 
     @property
     def shifted(self) -> bool:
         """Whether the window ends elsewhere than at the row."""
-        return self.delay is not None
+        return self.delay is not None or self.ahead
 
     @property
     def reach(self) -> Fraction:

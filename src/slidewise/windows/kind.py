@@ -30,6 +30,7 @@ class Kind:
         ""  # why a batch of a stream reads a key's whole window, however large; empty where it does not
     )
 
+    looks_ahead: ClassVar[bool] = False  # it holds rows behind its own, so an answer has to wait for them
     no_beats: ClassVar[str] = ""  # why it has no answers on a beat, and what to do; empty where it has
 
     def words(self, window: Window) -> str:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from slidewise.errors import WindowError, did_you_mean
+from slidewise.windows.ahead import AHEAD, check_ahead
 from slidewise.windows.delayed import DELAYED, check_delay
 from slidewise.windows.duration import Duration
 from slidewise.windows.extent import Extent
@@ -38,7 +39,7 @@ class Window:
 
     `at_least` is the number of rows below which the answer is null; None leaves it to the operator. `grain` rounds the
     old edge of a stretch of time down to a multiple of it, so that rows leave together. With a `delay` the stretch ends
-    so long before the row.
+    so long before the row, and `ahead` of it, it begins there.
 
     >>> Window.of("10 minutes", closed="both")
     over('10 minutes', closed='both')
@@ -52,6 +53,8 @@ class Window:
     over('7 days', delay='1 day')
     >>> Window.of("1 month", zone="Europe/Berlin")
     over('1 month', zone='Europe/Berlin')
+    >>> Window.of(next="1 hour")
+    over(next='1 hour')
     """
 
     rows: int | None = None
@@ -60,6 +63,7 @@ class Window:
     at_least: int | None = None
     grain: Length | None = None
     delay: Length | None = None
+    ahead: bool = False
 
     @classmethod
     def of(
@@ -72,9 +76,15 @@ class Window:
         grain: Length | timedelta | str | None = None,
         delay: Length | timedelta | str | None = None,
         zone: str | None = None,
+        next: Length | timedelta | str | None = None,
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
+        if next is not None:
+            check_ahead(last=last, rows=rows, grain=grain, delay=delay, zone=zone)
+            if next == "all" or Months.of(next) is not None:
+                raise WindowError(f"next={next!r}: give it one length, such as '30 days'")
+            last = next
         if last is None and rows is None:
             raise WindowError(
                 "give a window either a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n"
@@ -100,7 +110,7 @@ class Window:
                 f"grain={grain!r} and rows={rows!r} do not go together: rows that are counted leave one by one, and "
                 "with a grain together; leave out one of them"
             )
-        return cls(number, length, closed, at_least, fine, late)
+        return cls(number, length, closed, at_least, fine, late, next is not None)
 
     @property
     def kind(self) -> Kind:
@@ -111,6 +121,8 @@ class Window:
             return RUNNING
         if self.delay is not None:
             return DELAYED
+        if self.ahead:
+            return AHEAD
         if isinstance(self.last, Months):
             return MONTHS
         return TIME if self.grain is None else GRAIN
@@ -138,7 +150,7 @@ class Window:
     @property
     def may_be_empty(self) -> bool:
         """Whether the window may hold no rows at all: neither the row itself nor others."""
-        return self.open_right or self.delay is not None
+        return self.open_right or self.delay is not None or self.ahead
 
     @property
     def open_right(self) -> bool:
@@ -153,7 +165,7 @@ class Window:
     @property
     def bounds_key(self) -> tuple[object, ...]:
         """A key that is equal for windows which hold the same rows."""
-        return self.rows, self.last, self.closed, self.grain, self.delay
+        return self.rows, self.last, self.closed, self.grain, self.delay, self.ahead
 
     def extent(self, unit: int | None = None) -> Extent:
         """How far the window reaches back; a stretch of time in a unit of so many nanoseconds."""
@@ -163,19 +175,20 @@ class Window:
         grain = None if self.grain is None else length_in(self.grain, unit)
         limit = None if self.last is None else self.rows
         delay = None if self.delay is None else length_in(self.delay, unit)
-        return Extent(self.kind, width, grain, self.edge, self.open_right, limit, delay)
+        return Extent(self.kind, width, grain, self.edge, self.open_right, limit, delay, self.ahead)
 
     def described(self) -> list[object]:
         """All of the window that stored state depends on, as JSON holds it: part of fingerprints, so it stays."""
         described: list[object] = [self.rows, _stored(self.last), self.closed, self.at_least]
         described += [] if self.grain is None else [_stored(self.grain)]
-        return described if self.delay is None else [*described, ["delay", _stored(self.delay)]]
+        described += [] if self.delay is None else [["delay", _stored(self.delay)]]
+        return [*described, "ahead"] if self.ahead else described
 
     def written(self) -> dict[str, str | int | float]:
         """The window as files hold it; what `over` has by itself is left out."""
         written: dict[str, str | int | float] = {}
         if self.rows is None or self.last is not None:
-            written["over"] = "all" if self.last is None else as_written(self.last)
+            written["next" if self.ahead else "over"] = "all" if self.last is None else as_written(self.last)
         if isinstance(self.last, Months) and self.last.zone is not None:
             written["zone"] = self.last.zone
         if self.rows is not None:
@@ -191,7 +204,7 @@ class Window:
         return written
 
     def __repr__(self) -> str:
-        parts = [] if self.last is None else [_shown(self.last)]
+        parts = [] if self.last is None else [f"next={_shown(self.last)}" if self.ahead else _shown(self.last)]
         if self.rows is not None:
             parts.append(f"rows={self.rows}")
         elif self.last is None:

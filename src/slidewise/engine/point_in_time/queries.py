@@ -30,6 +30,11 @@ class Queries:
         """Queries whose keys have these numbers, which never fall."""
         return cls(np.searchsorted(codes, np.arange(keys + 1)), times)
 
+    def of_keys(self, keys: int) -> Queries:
+        """The same among more keys, of which the last ones have none."""
+        more = np.full(keys + 1 - len(self.offsets), self.offsets[-1])
+        return replace(self, offsets=np.concatenate([self.offsets, more]))
+
     def numbered(self, times: Array, offsets: Array, before: Array) -> Queries:
         """The same with places in windows of rows; the events have these times, key k at offsets[k:k + 2], and each key
         has had so many `before`."""

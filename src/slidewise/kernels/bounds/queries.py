@@ -47,13 +47,20 @@ def _shifted(
     low, high = lowest_places(extent, queries), highest_places(extent, queries)
     _between(places, offsets, query_offsets, low, high, starts, ends)
     if queries.dtype == np.int64:
-        before_all = queries < _LEAST + least_age(extent.delay or 0, extent.open_right)
-        ends[before_all] = starts[before_all]
+        if extent.ahead:
+            outside = (queries == _GREATEST) if not extent.edge else np.zeros(len(queries), np.bool_)
+        else:
+            outside = queries < _LEAST + least_age(extent.delay or 0, extent.open_right)
+        ends[outside] = starts[outside]
 
 
 def lowest_places(extent: Extent, queries: Array) -> Array:
     """The lowest place that is in the window at each place."""
     whole = queries.dtype == np.int64
+    if extent.ahead:
+        if whole:
+            return _moved(queries, 0 if extent.edge else 1)
+        return queries if extent.edge else np.nextafter(queries, np.inf)
     if extent.months is not None:
         return month_lows(queries, extent.months, extent.tick, extent.edge)
     if extent.width is None:
@@ -71,10 +78,22 @@ def lowest_places(extent: Extent, queries: Array) -> Array:
 
 def highest_places(extent: Extent, queries: Array) -> Array:
     """The highest place that is in the window at each place."""
+    if extent.ahead:
+        return _ends_ahead(extent, queries)
     delay = extent.delay or 0
     if queries.dtype == np.int64:
         return _moved(queries, -least_age(delay, extent.open_right))
     end = queries - float(delay)
+    return np.nextafter(end, -np.inf) if extent.open_right else end
+
+
+def _ends_ahead(extent: Extent, queries: Array) -> Array:
+    """The highest place in windows that look ahead."""
+    assert extent.width is not None
+    if queries.dtype == np.int64:
+        width = Fraction(extent.width)
+        return _moved(queries, -(-width.numerator // width.denominator) - 1 if extent.open_right else int(width))
+    end = queries + float(extent.width)
     return np.nextafter(end, -np.inf) if extent.open_right else end
 
 

@@ -2,7 +2,7 @@
 
 Nothing is stored of keys that have passed. Of the key that a batch ends in, the rows that later windows may hold are
 stored, or a state where a window holds everything so far; and its newest rows wait until a later time, another key or
-the end shows that no more of their time come.
+the end shows that no more of their time come. Where a window looks ahead, rows wait until all rows of it are there.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from slidewise.definition import Definition
 from slidewise.engine.cells import Cells
 from slidewise.engine.column_checks import time_column
 from slidewise.engine.computed.columns import result_arrays, with_arguments
+from slidewise.engine.point_in_time.queries import Queries
+from slidewise.engine.sliding import StoredRows
 from slidewise.engine.window_batch import WindowBatch, stored_of_first, window_batch
 from slidewise.engine.window_spec import WindowSpec, window_specs_of
 from slidewise.errors import InputError, OperatorFailedError
+from slidewise.kernels.bounds.queries import highest_places
 from slidewise.spark.batch.time_slices import TimeSlices
 from slidewise.spark.column_names import COPY, HIDDEN, numbered_names
 from slidewise.spark.error_location import locate_error
@@ -53,6 +56,7 @@ class BatchEvaluator:
         self._specs = window_specs_of(definition, spikes=False)
         self._unit = 1
         self._timed = any(not spec.numbered for spec in self._specs)
+        self._looks_ahead = any(spec.ahead for spec in self._specs)
         self._waiting: pa.Table | None = None
         self._key: pa.Table | None = None  # one row: the key that the last batch ended in
         self._row_count = 0  # rows that this key has had
@@ -91,8 +95,7 @@ class BatchEvaluator:
         final = len(table) if at_end or not self._timed else self._final_count(table, codes)
         rest = table.slice(final)
         if final:
-            table = table.slice(0, final)
-            table = self._with_answers(table, codes[:final], continues)
+            table = self._with_answers(table, codes, final, continues)
         self._waiting = rest if len(rest) else None
         return table if final and len(table) else None
 
@@ -112,19 +115,37 @@ class BatchEvaluator:
         assert on is not None
         times = time_column(on, read(table.column(on), repr(on))).data
         newest = (codes == codes[-1]) & (times == times[-1])
-        return int(len(codes) - np.argmin(newest[::-1])) if not newest.all() else 0
+        final = int(len(codes) - np.argmin(newest[::-1])) if not newest.all() else 0
+        first = int(np.searchsorted(codes, codes[-1]))
+        for spec in self._specs_in(table) if self._looks_ahead else ():
+            if spec.ahead and first < final:
+                final = first + int((highest_places(spec.extent, times[first:final]) < times[-1]).sum())
+        return final
 
-    def _with_answers(self, table: pa.Table, codes: Array, continues: bool) -> pa.Table:
-        """The rows with their answers; states move on. `continues` says that the first key is the stored one."""
+    def _specs_in(self, table: pa.Table) -> list[WindowSpec]:
+        """The specs, scaled to the unit of a table's times."""
+        self._time_places(SortedRows(table, self._definition, np.zeros(len(table), np.int64)))
+        return self._specs
+
+    def _with_answers(self, table: pa.Table, codes: Array, final: int, continues: bool) -> pa.Table:
+        """The first `final` rows with their answers; states move on. `continues` says that the first key is the stored
+        one. Rows behind are there for windows that look ahead."""
+        ahead = SortedRows(table, self._definition, codes) if self._looks_ahead else None
+        table, codes = table.slice(0, final), codes[:final]
         silent = table.column(COPY).to_numpy() > 0 if self._hidden else None
         rows = SortedRows(table, self._definition, codes, silent)
         states = self._states if continues else [None] * len(self._specs)
         numbers = self._row_numbers(codes, self._row_count if continues else 0)
         times = self._time_places(rows) if self._timed else None
         answers: dict[str, pa.Array] = {}
-        after = []
+        after: list[Any] = []
         for spec, state in zip(self._specs, states, strict=True):
             places = numbers if spec.numbered or times is None else times
+            if spec.ahead:
+                assert ahead is not None
+                answers |= self._answers_ahead(spec, ahead, final)
+                after.append(None)
+                continue
             try:
                 batch = _window_batch(rows, spec, places, state)
                 arrays, state_after = batch.arrays(), batch.kept_of_last()
@@ -141,6 +162,19 @@ class BatchEvaluator:
             answers = {name: array.filter(pa.array(~silent)) for name, array in answers.items()}
         table = self._with_columns(table, answers)
         return table.drop_columns([*self._hidden, *self._definition.stages.arguments])
+
+    def _answers_ahead(
+        self, spec: WindowSpec, rows: SortedRows, final: int, queries: Queries | None = None
+    ) -> dict[str, pa.Array]:
+        """The answers by name of a window that looks ahead, for the first `final` rows, or for the queries."""
+        assert rows.times is not None
+        stored, places = StoredRows.none(rows.keys), rows.times.data
+        try:
+            arrays = window_batch(rows, spec, places, stored, True, None, queries).arrays()
+        except Exception as error:
+            raise self._located(error, rows, spec, places, None) from error
+        members = zip(spec.members, arrays, strict=True)
+        return {member.name: array.slice(0, final) for member, array in members}
 
     def _with_columns(self, table: pa.Table, answers: dict[str, pa.Array]) -> pa.Table:
         """The rows with the definition's columns behind their own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,9 @@ class QueryEvaluator(BatchEvaluator):
         self._timed = True  # rows of one time come together, whatever the windows: a label sees all events of its time
         self._outputs = outputs
 
-    def _with_answers(self, table: pa.Table, codes: Array, continues: bool) -> pa.Table:
+    def _with_answers(self, table: pa.Table, codes: Array, final: int, continues: bool) -> pa.Table:
+        every = PointBatch(table, self._definition, codes).events if self._looks_ahead else None
+        table, codes = table.slice(0, final), codes[:final]
         rows = PointBatch(table, self._definition, codes)
         states = self._states if continues else [None] * len(self._specs)
         before = np.zeros(rows.events.keys, np.int64)
@@ -46,9 +49,15 @@ class QueryEvaluator(BatchEvaluator):
             queries, numbers = rows.numbered(before)
         times = self._time_places(rows.events)
         answers: dict[str, pa.Array] = {}
-        after = []
+        after: list[Any] = []
         for spec, state in zip(self._specs, states, strict=True):
             places = times if numbers is None or not spec.numbered else numbers
+            if spec.ahead:
+                assert every is not None
+                asking = rows.queries.of_keys(every.keys)
+                answers |= self._answers_ahead(spec, every, len(rows.asked), asking)
+                after.append(None)
+                continue
             stored = stored_of_first(spec, state, rows.events.keys)
             try:
                 batch = window_batch(rows.events, spec, places, stored, True, None, queries)

@@ -74,6 +74,8 @@ def why_not_by_time(definition: Definition) -> str | None:
     for name, aggregate in definition.aggregates.items():
         window = aggregate.window
         assert window is not None
+        if window.kind.looks_ahead:
+            return f"{name!r} is over {window.words}, and a slice gets copies of rows before it, not of those behind"
         if window.kind.numbered:
             return f"{name!r} is over rows, and how many lie before a slice is known only once all are counted"
         if not window.kind.timed:
