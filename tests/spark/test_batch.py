@@ -32,6 +32,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 # Spark's TIMESTAMP has microseconds, and its rows have no order of their own.
 NOT_ON_SPARK = ("in input order", "timestamp[ns]")
 CASES = {name: case for name, case in features.BY_NAME.items() if not any(part in name for part in NOT_ON_SPARK)}
+CASES |= {case.name: case for case in features.LOOKING_AHEAD}
 IN_SLICES = {name: case for name, case in CASES.items() if why_not_by_time(case.definition) is None}
 
 
