@@ -425,7 +425,7 @@ CASES = [
         pa.table(
             {
                 "line": [i % 2 for i in range(90)],
-                "ts": pa.array([date(1968, 1, 20) + timedelta(i // 2) for i in range(90)]),
+                "ts": pa.array([date(1972, 1, 20) + timedelta(i // 2) for i in range(90)]),
                 "seq": list(range(90)),
             }
         ),

@@ -26,6 +26,7 @@ pytestmark = QUIET
         (sw.Sliding(by="k", a=sw.count().over(rows=2)), "have no order; give the definition a time column"),
         (sw.Sliding(by="k", on="ts", a=sw.count().over(5)), "'a': on='ts' holds times, but the window is 5"),
         (sw.Sliding(by="k", on="x", a=sw.count().over("5s")), "'a': on='x' holds numbers"),
+        (sw.Sliding(by="k", on="x", a=sw.count().over("1 month")), "'a': on='x' holds numbers"),
         (sw.Sliding(by="k", on="ts", a=sw.sum("ts").over("5s")), "column 'a': sum takes numbers, but 'ts' holds times"),
         (sw.Sliding(by="k", on="ts", a=sw.countmin("x").over("5s")), "an object that no table can hold"),
         (sw.Sliding(by="k", on="ts", a=sw.count().where("x").over("5s")), "needs a boolean column"),

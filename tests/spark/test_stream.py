@@ -236,6 +236,8 @@ def test_errors_before_anything_runs(here: Any, spark: SparkSession) -> None:
     other = marked.withColumnRenamed("ts", "at").withColumn("ts", F.col("at") + F.expr("interval 1 second"))
     with pytest.raises(sw.SlidewiseError, match="has a watermark on 'at', and not on the time 'ts'"):
         other.transform(SUM)
+    with pytest.raises(sw.SlidewiseError, match=r"'n' is over the next 5 seconds, and on a stream a row is answered"):
+        marked.transform(sw.Sliding(by="k", on="ts", n=sw.count().over(next="5s")))
     with pytest.raises(sw.InputError, match=r"on='x' has Spark's type double; on a stream it must be a timestamp"):
         marked.transform(sw.Sliding(by="k", on="x", n=sw.count().over(5)))
     with pytest.raises(
