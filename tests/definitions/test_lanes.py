@@ -411,6 +411,7 @@ CASES = [
             inside=sw.max("temp").where("ok").over("1 month", closed="neither", at_least=2),
             middle=sw.median("load").over("1 year", zone="Europe/Berlin"),
             word=words("tag").over("2 months"),
+            rank=sw.rank("load").over("1 month", zone="Europe/Berlin"),
         ),
         OVER_MONTHS,
     ),

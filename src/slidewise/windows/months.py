@@ -37,6 +37,7 @@ class MonthKind(Kind):
     name = "months"
     keeps = Keeps.ROWS
     timed = True
+    own_rows = True
     no_beats = "windows of one length are needed; write it in days, or leave out every="
 
     def note(self, window: Window) -> str:
