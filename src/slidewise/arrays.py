@@ -41,19 +41,20 @@ class Ragged:
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """A map for each row, without an object for each.
+    """A map for each row, without an object for each: its number in the pass that made it, and how many entries it has.
 
-    An entry is an item of `entries`: the number of its key among `keys`, with a count beside it that is the place of
-    its value among `values`, the answers of a pass.
+    Keys are codes of `keys`, and `values` are the answers of a pass; its `content` lays the entries out.
     """
 
-    entries: Ragged
+    numbers: Array
+    lengths: Array
     keys: Array
     values: Any
+    content: Any
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.lengths)
 
     def moved(self, order: Callable[[Array], Array]) -> Maps:
         """The maps in another order."""
-        return replace(self, entries=self.entries.moved(order))
+        return replace(self, numbers=order(self.numbers), lengths=order(self.lengths))

@@ -86,6 +86,33 @@ def test_windows_by_key_jump_and_answers_come_back_in_order() -> None:
                 assert answers[i] == expected(rows, sum, top, -1)
 
 
+def test_rows_that_share_a_map_long_names_and_holes() -> None:
+    """Peers have one map, several rows one window, and some none; names are longer than what is written as a whole."""
+    names = ["a", "a name of more than sixteen bytes", "é" * 9, ""]
+    choose = np.random.default_rng(5)
+    times, kind = np.sort(choose.integers(0, 60, 200)), choose.integers(0, 4, 200)
+    table = pa.table({"ts": times, "x": choose.integers(0, 9, 200), "k": [names[i] for i in kind]})
+    at = {
+        "pandas": table.to_pandas(),
+        "pyarrow": table,
+        "coded": table.set_column(2, "k", table["k"].dictionary_encode()),
+    }
+    definition = sw.Sliding(on="ts", a=sw.sum("x").per("k").over(9, at_least=9), b=sw.variance("x").per("k").over(9))
+    labels = pa.table({"ts": [30, 5, 30, 70]})
+    rows = table.to_pylist()
+    for name, events in at.items():
+        found = definition.as_of(labels, events) if name != "pandas" else definition.as_of(labels.to_pandas(), events)
+        answers = found["a"].tolist() if name == "pandas" else found["a"].to_pylist(maps_as_pydicts="strict")
+        for t, answer in zip([30, 5, 30, 70], answers, strict=True):
+            window = [(row["x"], row["k"]) for row in rows if t - 9 < row["ts"] <= t]
+            assert answer == (expected(window, sum, None, "") if len(window) >= 9 else None)
+        given = definition(events)
+        peers = given["a"].tolist() if name == "pandas" else given["a"].to_pylist(maps_as_pydicts="strict")
+        for row, answer in zip(rows, peers, strict=True):
+            window = [(other["x"], other["k"]) for other in rows if row["ts"] - 9 < other["ts"] <= row["ts"]]
+            assert answer == (expected(window, sum, None, "") if len(window) >= 9 else None)
+
+
 def test_count_by_is_a_counter_and_the_same_as_count_per() -> None:
     words = ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question"]
     answers = sw.rolling(np.array(words), sw.count_by, rows=6).tolist()

@@ -19,8 +19,7 @@ def map_array(lengths: Array, valid: Array | None, keys: pa.Array, items: pa.Arr
     """A map for each row of so many keys and items, one behind the other; null where it is not valid."""
     import pyarrow as pa
 
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = offsets_of(lengths)
     mask = None if valid is None or valid.all() else pa.array(~valid)
     return pa.MapArray.from_arrays(list_offsets(offsets), keys, items, mask=mask)
 
@@ -52,3 +51,54 @@ def python_maps(array: pa.Array) -> list[dict[Value, Any] | None]:
 def object_array(values: list[Any]) -> Array:
     """An array of these very objects."""
     return np.array([*values, None], object)[:-1]
+
+
+def offsets_of(lengths: Array) -> Array:
+    """Where each of so many entries begin, and where the last end."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def room(count: int, dtype: Any) -> Array:
+    """Room for so many numbers in Arrow's memory, which it has from arrays before: new memory takes longer than what is
+    written to it."""
+    import pyarrow as pa
+
+    return np.frombuffer(pa.allocate_buffer(count * np.dtype(dtype).itemsize), dtype)
+
+
+def fixed_words(values: pa.Array) -> Array | None:
+    """Values of eight bytes each, none of them null, as integers that stand for them; None where they are others."""
+    import pyarrow as pa
+
+    kind = values.type
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+    if not plain or kind.bit_width != 64 or values.null_count or not len(values):
+        return None
+    return np.frombuffer(values.buffers()[1], np.int64, len(values), 8 * values.offset)
+
+
+def of_words(kind: pa.DataType, words: Array) -> pa.Array:
+    """Values of a type from the integers that stand for them."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(words), [None, pa.py_buffer(words)])
+
+
+def text_parts(keys: pa.Array) -> tuple[Array, Array] | None:
+    """Where each text begins, and the bytes of all; None where keys are no text."""
+    import pyarrow as pa
+
+    if keys.type not in (pa.string(), pa.binary()) or not len(keys):
+        return None
+    _, begins, text = keys.buffers()
+    offsets = np.frombuffer(begins, np.int32, len(keys) + 1, 4 * keys.offset)
+    return offsets, np.frombuffer(text, np.uint8) if text is not None else np.zeros(0, np.uint8)
+
+
+def of_text(kind: pa.DataType, offsets: Array, text: Array) -> pa.Array:
+    """Text of which each begins where the offsets say."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(text)])

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from slidewise.arrays import Array, Maps
 from slidewise.columns.answer_series import BARE, as_arrow_array, series_like
 from slidewise.columns.arrow_values import arrow_array, holds
 from slidewise.columns.declared_answers import as_declared, values_as_declared
-from slidewise.columns.map_arrays import flattened, keys_of, map_array, object_array, python_maps
+from slidewise.columns.map_arrays import (
+    fixed_words,
+    flattened,
+    keys_of,
+    map_array,
+    object_array,
+    of_text,
+    of_words,
+    offsets_of,
+    python_maps,
+    room,
+    text_parts,
+)
 from slidewise.columns.operator_types import answer_type, check_types, restored
 from slidewise.columns.series import Column, Series, is_arrow_backed, kind_of
 from slidewise.engine.evaluate import named_fields
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.passes.by_category import laid_out
+from slidewise.kernels.passes.by_category import ROOM_BEHIND, write_texts
 from slidewise.kernels.passes.interpreted import as_answers
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
@@ -122,8 +137,47 @@ def _typed_maps(op: Operator, columns: list[Column], types: list[Any], answers: 
         items = typed(per.inner, columns[:-1] or columns, types[:-1] or types, as_answers(object_array(inside)), column)
         return map_array(lengths, valid, keys_of(columns[-1], keys), items)
     items = typed(per.inner, columns[:-1] or columns, types[:-1] or types, field.values, column)
-    codes, places, lengths = laid_out(field, answers.valid)
-    return map_array(lengths, answers.valid, keys_of(columns[-1], field.keys).take(codes), items.take(places))
+    return _laid_out(field, answers.valid, keys_of(columns[-1], field.keys), items)
+
+
+def _laid_out(maps: Maps, valid: Array | None, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """Maps of these keys and values as an Arrow array."""
+    import pyarrow as pa
+
+    places = np.full(len(maps.content.starts), -1, np.int64)
+    places[maps.numbers] = np.arange(len(maps))
+    same = places[maps.numbers]
+    if (same != np.arange(len(maps))).any():  # several rows have one map
+        numbers = np.flatnonzero(places >= 0)
+        each = _laid_out(replace(maps, numbers=numbers, lengths=maps.lengths[places[numbers]]), None, keys, items)
+        number_of = np.searchsorted(numbers, maps.numbers)
+        return each.take(pa.array(number_of, mask=None if valid is None else ~valid))
+    lengths = maps.lengths if valid is None else np.where(valid, maps.lengths, 0)
+    offsets = offsets_of(lengths)
+    places[maps.numbers] = offsets[:-1] if valid is None else np.where(valid, offsets[:-1], -1)
+    words = fixed_words(items)
+    each = np.arange(len(items)) if words is None else words
+    codes, values = room(int(offsets[-1]), np.int32), room(int(offsets[-1]), np.int64)
+    maps.content.lay_out(places, each, codes, values)
+    chosen = items.take(pa.array(values)) if words is None else of_words(items.type, values)
+    return map_array(lengths, valid, _keys_by_code(keys, codes), chosen)
+
+
+def _keys_by_code(keys: pa.Array, codes: Array) -> pa.Array:
+    import pyarrow as pa
+
+    parts = text_parts(keys)
+    if parts is None:
+        return keys.take(pa.array(codes))
+    begins, text = parts
+    total = int(np.bincount(codes, minlength=len(keys)) @ np.diff(begins).astype(np.int64))
+    if total > np.iinfo(np.int32).max:
+        raise InputError(
+            f"maps with {total:,} bytes of categories are too many for one column; take fewer rows at once"
+        )
+    offsets, out = room(len(codes) + 1, np.int32), room(total + ROOM_BEHIND, np.uint8)
+    write_texts(codes, begins, text, offsets, out)
+    return of_text(keys.type, offsets, out)
 
 
 def maps_like(like: Series, op: Operator, columns: list[Column], fields: dict[str, Any], valid: Array | None) -> Series:

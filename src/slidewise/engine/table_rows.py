@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.columns.categories import coded
 from slidewise.columns.frames import Frame
 from slidewise.columns.operator_types import answer_type, as_numbers, readied
 from slidewise.columns.series import Column, read
@@ -23,6 +24,7 @@ from slidewise.engine.sorting import RowOrder, key_codes, sort_rows
 from slidewise.errors import WindowError
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.operators.aggregate import PlainAggregate, at_least
+from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
 from slidewise.windows import Duration, Months, Window
 
@@ -35,6 +37,7 @@ class TableRows:
         self._frame = frame
         self._count = len(frame)
         self._columns: dict[str, Column] = {}
+        self._categories: dict[str, Column | None] = {}
         self._sorted: dict[str, Array] = {}
         self._bounds: dict[Any, tuple[Array, Array]] = {}
         self._quantile_answers: dict[PlainAggregate, Answers] = {}
@@ -126,7 +129,7 @@ class TableRows:
         op, window = aggregate.operator, aggregate.window
         assert window is not None
         names = aggregate.columns
-        columns = [self.column(name) for name in names] or [Column(np.zeros(self._count, np.int64), None, lambda x: x)]
+        columns = self._arguments(op, names) or [Column(np.zeros(self._count, np.int64), None, lambda x: x)]
         check_inputs(op, names, columns, self._types(names))
         valid = self._present(aggregate, columns)
         arguments = readied(op, columns)
@@ -153,6 +156,17 @@ class TableRows:
             starts, ends = self.bounds(window)
             answers = over_bounds(op, inputs, valid, starts, ends, least, self._may_be_empty(window), self._own())
         return typed(op, arguments, self._types(names), answers.moved(self._to_input))
+
+    def _arguments(self, op: Operator, names: tuple[str, ...]) -> list[Column]:
+        """The columns that an operator reads; categories of text as codes, where their names do not matter."""
+        per = op.traits.per
+        if per is None or per.top is not None or names[-1] in self._columns:
+            return [self.column(name) for name in names]
+        last = names[-1]
+        if last not in self._categories:
+            computed = last in self._definition.stages.arguments
+            self._categories[last] = coded(self._computed[last] if computed else self._frame.column(last))
+        return [*(self.column(name) for name in names[:-1]), self._categories[last] or self.column(last)]
 
     def _has_plain_rows(self, window: Window) -> bool:
         """Whether each row's window is itself and a number of rows before it."""
