@@ -89,6 +89,8 @@ CASES = [
         "sets and sketches",
         sliding(
             kinds=sw.count_distinct("tag").over("9s"),
+            by_tag=sw.sum("load").per("tag", top=2).over("9s"),
+            by_line=sw.count().per("line").over("4s", closed="left"),
             about=sw.hyperloglog(p=5)("load").over("9s"),
             seen=sw.bloom(bits=64, hashes=2, probe="x")("tag").over("9s"),
             any=sw.bool_or("ok").over("9s"),

@@ -36,7 +36,7 @@ def keys_of(column: Column, keys: Array) -> pa.Array:
     """Values of a column of categories as an Arrow array of its type."""
     import pyarrow as pa
 
-    if keys.dtype == object and (column.is_object or column.unit is None):
+    if column.is_object:
         kind = column.arrow
         return arrow_array(keys.tolist(), None if kind is None or pa.types.is_null(kind) else kind)
     return column.items_of(keys.astype(column.data.dtype, copy=False))
