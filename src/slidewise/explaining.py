@@ -324,7 +324,7 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     if window is None or not window.kind.timed or window.keeps is not Keeps.ROWS or window.most_rows is not None:
         return None
     last = window.last
-    if isinstance(last, Months):
+    if isinstance(last, Months) or aggregate.operator.traits.own_value is not None:  # which no partial is about
         return None
     assert last is not None
     length = last.ns / _SECOND if isinstance(last, Duration) else float(last)

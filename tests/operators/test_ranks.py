@@ -134,6 +134,7 @@ def test_mistakes_say_what_to_do() -> None:
         sw.rank(method="dense")
     with pytest.raises(WindowError, match="rank is about the row's own value"):
         sw.rank("x").over("1 hour", grain="1s")
+    assert "suggestion" not in str(sw.Sliding(on="t", place=sw.rank("x").over("7d")).explain())  # of a grain
     assert not sw.rank.is_state(sw.rank.decode((3, (1, 2))))  # the newest value is none of the values
     assert not sw.rank.is_state(sw.rank.decode((None, (1, 2))))
     assert sw.rank.is_state(sw.rank.lift(NAN))
