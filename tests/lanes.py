@@ -12,7 +12,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -38,6 +38,7 @@ ROW = "the row's number"
 CASE = "the case's number"
 LIFTED: set[str] = set()
 _ANSWER_NO_ROWS = ("count", "hyperloglog", "theta", "collect", "first_k", "last_k", "top_k", "count_by", "histogram")
+_OF_OTHERS = ("age", "time_since_last")  # which are computed from other operators' answers
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -65,6 +66,7 @@ def _interpreted(definition: sw.Sliding, table: pa.Table) -> pa.Table:
     plain_ones = {name: one for name, one in columns.items() if isinstance(one, Aggregate)}
     for name, one in plain_ones.items():  # rows are not lifted for quantiles, which are no monoids, nor to count them
         lifts = not one.operator.traits.order_statistic and not one.operator.traits.counts_rows
+        lifts = lifts and one.operator.name not in _OF_OTHERS
         if lifts and any(answer not in (None, 0, []) for answer in found.column(name).to_pylist()):  # not of no rows
             assert one.operator.name in LIFTED, f"{one!r} did not run in Python"
     return found
@@ -127,12 +129,13 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         flag = compute.fill_null(_column(table, aggregate.condition).cast(pa.bool_()), False)
         inputs = [compute.if_else(flag, column, pa.scalar(None, column.type)) for column in inputs]
     timed = definition.on is not None and window.kind.name != "rows"
+    timed = timed or aggregate.operator.goes_by_time(len(aggregate.columns))
     last = "all" if window.last is None and window.rows is None else window.last
     return sw.rolling(
         tuple(inputs),
         aggregate.operator,
         rows=window.rows,
-        times=table.column(definition.on) if timed else None,
+        times=table.column(str(definition.on)) if timed else None,
         **{"next" if window.ahead else "last": last},
         closed=window.closed,
         by=by,
@@ -201,11 +204,14 @@ def _with_company(definition: sw.Sliding) -> sw.Sliding:
     groups: dict[Any, dict[str, Aggregate]] = defaultdict(dict)
     plain_ones = {name: one for name, one in definition.columns.items() if isinstance(one, Aggregate)}
     for name, aggregate in plain_ones.items():
+        computed = definition.stages.columns[name]  # over columns of the time, too, where it goes by that
+        if not isinstance(computed, Aggregate):
+            continue
         window = aggregate.window
         assert window is not None
         sized = window.kind.name in ("rows", "time")
         if sized and window.closed in ("right", "both") and sw.choose(aggregate).name != "OrderStatistics":
-            seen = replace(aggregate, operator=sw.count, window=None).key()
+            seen = replace(computed, operator=sw.count, window=None).key()
             groups[seen, window.rows is not None][name] = aggregate
     columns = dict(definition.columns)
     for members in groups.values():
@@ -546,9 +552,10 @@ def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
         mine = [j for j in ordered if keys[j] == keys[i]]
         before = mine.index(i)
 
-        def answer(aggregate: Any, mine: list[int] = mine, before: int = before) -> Any:
+        def answer(aggregate: Any, mine: list[int] = mine, before: int = before, i: int = i) -> Any:
             window = _window(definition, aggregate, mine, before, ticks)
-            return plain(fold(aggregate, [rows[j] for j in window], (rows[mine[before]], mine[before] in window)))
+            own = (rows[mine[before]], mine[before] in window)
+            return plain(fold(aggregate, [rows[j] for j in window], own, definition.on, ticks[i]))
 
         for name, column in definition.columns.items():
             answers[i][name] = value_of(column, rows[i], answer)
@@ -582,7 +589,8 @@ def direct_beats(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]
             }
             if any(held.values()):
                 folded = {
-                    which: plain(fold(aggregates[which], [rows[i] for i in some])) for which, some in held.items()
+                    which: plain(fold(aggregates[which], [rows[i] for i in some], None, definition.on, number(beat)))
+                    for which, some in held.items()
                 }
                 own = {name: rows[mine[0]][name] for name in definition.by} | {
                     str(definition.on): _as_moment(number(beat), rows[mine[0]][str(definition.on)])
@@ -674,13 +682,39 @@ def rounded(edge: Any, grain: Any) -> Any:
     return multiple
 
 
-def fold(aggregate: Aggregate, rows: list[dict[str, Any]], own: tuple[dict[str, Any], bool] | None = None) -> Any:
-    """The answer over a window's rows; `own` is the row that asks, where there is one, and whether it is in."""
+def _tick(time: Any) -> tuple[Any, int]:
+    """A time as nanoseconds and how many of them a second has, or a number and 1."""
+    if not isinstance(time, date):
+        return time, 1
+    if not isinstance(time, datetime):
+        time = datetime(time.year, time.month, time.day)
+    since = time - datetime(1970, 1, 1, tzinfo=UTC if time.tzinfo else None)
+    finer = getattr(time, "nanosecond", 0)
+    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1_000 + finer, 10**9
+
+
+def fold(
+    aggregate: Aggregate,
+    rows: list[dict[str, Any]],
+    own: tuple[dict[str, Any], bool] | None = None,
+    on: str | None = None,
+    now: Any = None,
+) -> Any:
+    """The answer over a window's rows; `own` is the row that asks, where there is one, and whether it is in.
+
+    `now` is the time of the answer, see `times_of`, for operators that go by the rows' times `on`.
+    """
     op, window = aggregate.operator, aggregate.window
     assert window is not None
     if aggregate.condition is not None:
         rows = [row for row in rows if argument_of(aggregate.condition, row) is True]
     arguments = [tuple(argument_of(part, row) for part in aggregate.columns) or (0,) for row in rows]
+    if op.goes_by_time(len(aggregate.columns)):
+        if op.name in ("slope", "rate", "r2", "residual"):
+            more = 2 if op.name in ("slope", "rate") else 1  # the tick, and those of a second
+            arguments = [(*values, *_tick(row[on])[:more]) for values, row in zip(arguments, rows, strict=True)]
+        else:
+            arguments = [(*values, row[on]) for values, row in zip(arguments, rows, strict=True)]
     arguments = [values for values in arguments if not any(value is None for value in values)]
     per = op.traits.per
     if per is not None:
@@ -702,6 +736,14 @@ def fold(aggregate: Aggregate, rows: list[dict[str, Any]], own: tuple[dict[str, 
     total = states[0] if states else op.identity
     for state in states[1:]:
         total = op.combine(total, state)
+    if op.name in _OF_OTHERS:
+        times = [values[-1] for values in arguments]
+        return _since(now, min(times) if op.name == "age" else max(times)) if times else None
+    if op.name == "ewm_sum" and states:
+        length = op.parameters["halflife"]
+        unit = Duration.of(length).ns / 10**9 if isinstance(length, str) else length
+        newest = max(values[-1] for values in arguments)
+        return op.lower(total) * 0.5 ** (_since(now, newest) / unit)
     return op.lower(total)
 
 
@@ -730,6 +772,12 @@ def rank_of(op: sw.Operator, values: list[Any], value: Any) -> Any:
         return less / (len(values) - 1) if len(values) > 1 else 0.0
     method = op.parameters["method"]
     return {"min": less + 1, "max": less + same_ones, "average": less + (same_ones + 1) / 2}[method]
+
+
+def _since(now: Any, then: Any) -> Any:
+    """How long a row's time lies before a tick, in seconds, or in units where times are numbers."""
+    tick, per = _tick(then)
+    return (now - tick) / per if per > 1 else now - tick
 
 
 def assert_same(case: Case, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:

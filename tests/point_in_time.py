@@ -36,7 +36,8 @@ def judge(
         mine = by_key.get(key, [])
 
         def answer(one: Any, mine: list[int] = mine, now: Any = now) -> Any:
-            return lanes.plain(lanes.fold(one, [rows[i] for i in mine if i in _held(one, mine, ticks, now)]))
+            held = _held(one, mine, ticks, now)
+            return lanes.plain(lanes.fold(one, [rows[i] for i in mine if i in held], None, definition.on, now))
 
         row = {} if asking is None else asking[at]
         answers.append({name: value_of(column, row, answer) for name, column in definition.columns.items()})

@@ -66,7 +66,7 @@ class Definition:
         set_once(self, "on", on)
         set_once(self, "ties", _names("ties", ties))
         set_once(self, "columns", _Columns(_checked_columns(columns, more)))
-        set_once(self, "stages", stages_of(self.columns, (*self.by, *self.ties, on or "")))
+        set_once(self, "stages", stages_of(self.columns, on, (*self.by, *self.ties, on or "")))
         beat, shift = check_beat(every, offset)
         set_once(self, "every", beat)
         set_once(self, "offset", shift)
@@ -110,7 +110,7 @@ class Definition:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that aggregates read, each once, in the order they are named."""
-        aggregates = all_aggregates(self.columns)
+        aggregates = all_aggregates(self.stages.columns)
         return tuple(dict.fromkeys(name for aggregate in aggregates for name in columns_read(aggregate)))
 
     @property

@@ -250,7 +250,7 @@ def explain(definition: Definition, rows: Mapping[str, int] | None = None, rate:
         )
         for name, aggregate in definition.aggregates.items()
     )
-    explanation.results = {name: definition.columns[name] for name in definition.stages.results}
+    explanation.results = {name: definition.stages.columns[name] for name in definition.stages.results}
     if definition.every is not None:
         windows = [aggregate.window for aggregate in definition.aggregates.values() if aggregate.window is not None]
         timed = isinstance(definition.every, Duration)

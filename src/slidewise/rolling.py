@@ -48,7 +48,9 @@ def rolling(
     if not isinstance(op, Operator):
         raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
     length = next if last is None else last
-    if (times is None) != (length is None) and not (isinstance(last, str) and last == "all"):
+    series = values if isinstance(values, tuple) else (values,)
+    on_time = op.goes_by_time(len(series)) and rows is not None  # then the times are the operator's alone
+    if (times is None) != (length is None) and not (isinstance(last, str) and last == "all") and not on_time:
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
     window = Window.of(
         last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone, next=next
@@ -58,16 +60,24 @@ def rolling(
     from slidewise.columns.operator_types import check_types, readied, restored
     from slidewise.columns.series import check_lengths, read
 
-    series = values if isinstance(values, tuple) else (values,)
-    fewest, most = op.arity()
+    fewest, most = op.named()
     if not max(fewest, 1) <= len(series) <= max(most, 1):
-        raise SlidewiseError(f"{op.name} takes the columns ({', '.join(op.inputs)}), but got {len(series)} series")
+        raise SlidewiseError(
+            f"{op.name} takes the columns ({', '.join(op.columns_named())}), but got {len(series)} series"
+        )
     names = [f"input {i + 1}" if len(series) > 1 else "the input" for i in range(len(series))]
     columns = [read(values, name) for values, name in zip(series, names, strict=True)]
     when = None if times is None else read(times, "times")
     keys = None if by is None else read(by, "by")
     check_lengths(columns, {"times": when, "by": keys})
     check_types(op, columns, names)
+
+    if op.goes_by_time(len(series)):
+        if when is None:
+            raise SlidewiseError(f"{op.name} goes by the rows' times; give them as times=, beside last= or rows=")
+        from slidewise.engine.computed.over_series import rolling_on_time
+
+        return rolling_on_time(op, series, columns, times, when, keys, window)
 
     columns = readied(op, columns)
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
-from slidewise.expressions.expression import Expression, columns_of, leaves_of, replaced
+from slidewise.errors import SlidewiseError
+from slidewise.expressions.expression import Expression, RowColumn, columns_of, leaves_of, replaced
 from slidewise.operators.aggregate import Aggregate, PlainAggregate
 
 MARK = "= "  # before the name of a column that is computed
@@ -42,17 +44,22 @@ class Stages(NamedTuple):
     `arguments` are columns that aggregates read and no table has, by name; `aggregates` are all that are computed, over
     names of columns; `results` are the definition's columns that are more than an aggregate, with answers in the places
     of aggregates, and `own` the columns that they read of the row itself. An aggregate that is no column by itself has
-    its own text for a name.
+    its own text for a name. `columns` are the definition's, with the rows' time given to the aggregates that go by it.
     """
 
     arguments: Mapping[str, Expression]
     aggregates: Mapping[str, PlainAggregate]
     results: Mapping[str, Expression]
     own: tuple[str, ...]
+    columns: Mapping[str, Expression]
 
 
-def stages_of(columns: Mapping[str, Expression], others: Iterable[str] = ()) -> Stages:
-    """The stages of columns that are aggregates, or expressions over them; `others` are names that are taken, too."""
+def stages_of(columns: Mapping[str, Expression], on: str | None = None, others: Iterable[str] = ()) -> Stages:
+    """The stages of columns that are aggregates, or expressions over them, where `on` is the time.
+
+    `others` are names that are taken, too.
+    """
+    columns = with_times(columns, on)
     taken = {*columns, *others, *(name for column in columns.values() for name in all_columns_read(column))}
     arguments: dict[str, Expression] = {}
     named: dict[Hashable, str] = {}
@@ -89,7 +96,25 @@ def stages_of(columns: Mapping[str, Expression], others: Iterable[str] = ()) -> 
         else:
             results[name] = replaced(expression, answer)
     own = dict.fromkeys(name for result in results.values() for name in columns_of(result))
-    return Stages(arguments, aggregates, results, tuple(own))
+    return Stages(arguments, aggregates, results, tuple(own), columns)
+
+
+def with_times(columns: Mapping[str, Expression], on: str | None) -> dict[str, Expression]:
+    """The columns with the time given to the aggregates that go by it."""
+
+    def timed(name: str, leaf: Expression) -> Expression:
+        on_time = leaf.operator.traits.on_time if isinstance(leaf, Aggregate) else None
+        if on_time is None or not isinstance(leaf, Aggregate):
+            return leaf
+        expanded = on_time.expand(leaf, RowColumn(on or "?"))
+        if on is None and expanded is not leaf:
+            raise SlidewiseError(
+                f"{name!r}: {leaf.operator.name} goes by the rows' times, so the definition needs a time column: add "
+                "on='ts', say"
+            )
+        return expanded
+
+    return {name: replaced(column, partial(timed, name)) for name, column in columns.items()}
 
 
 def _free(name: str, taken: set[str]) -> str:

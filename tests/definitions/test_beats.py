@@ -50,6 +50,20 @@ CASES = [
         BIG,
     ),
     Case(
+        "operators that go by time",
+        sliding(
+            "2s",
+            rate=sw.rate("load").over("9s"),
+            slope=sw.slope("seq").over("6s"),
+            mean=sw.ewm_mean(halflife="3s")("load").over("9s"),
+            sum=sw.ewm_sum(halflife="3s")("load").where("ok").over("9s", closed="left"),
+            age=sw.age().over("6s"),
+            since=sw.time_since_last("load").over("9s"),
+            change=sw.delta("load").over("9s"),
+        ),
+        BIG,
+    ),
+    Case(
         "many windows of one operator",
         sliding(
             **{f"max_{n}": sw.max("load").over(f"{n}s") for n in (1, 3, 4, 9, 30)},

@@ -14,6 +14,7 @@ from lanes import LANES, Case, assert_same, direct, run
 
 import slidewise as sw
 
+c = sw.col
 NAN = float("nan")
 longest_drop = sw.operator(
     name="longest_drop",
@@ -228,6 +229,51 @@ CASES = [
             up_of_floats=sw.increase("temp").over("all"),
             up_by_rows=sw.increase("seq").where("ok").over(rows=6, closed="left"),
             up_in_cells=sw.increase("load").over("9s", grain="4s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "fits on time and rates",
+        sliding(
+            rate=sw.rate("load").over("9s"),
+            rate_of_floats=sw.rate("temp").where("ok").over("all"),
+            rate_by_rows=sw.rate("seq").over(rows=4, closed="left"),
+            slope=sw.slope("load").over("9s"),
+            slope_by_rows=sw.slope("seq").over(rows=5),
+            slope_in_cells=sw.slope("seq").over("9s", grain="4s"),
+            explained=sw.r2("seq").over("all"),
+            left_over=sw.residual("load").over("9s"),
+            beside_others=sw.slope("seq").over("9s") / sw.rate(c("seq") * 2).over("9s"),
+        ),
+        BIG,
+    ),
+    Case(
+        "decay and ages",
+        sliding(
+            mean=sw.ewm_mean(halflife="4s")("load").over("9s"),
+            mean_so_far=sw.ewm_mean(halflife="1500ms")("seq").over("all"),
+            mean_by_rows=sw.ewm_mean(halflife="1 minute")("temp").over(rows=5, closed="left"),
+            sum=sw.ewm_sum(halflife="4s")("load").where("ok").over("9s"),
+            sum_so_far=sw.ewm_sum(halflife="3s")("load").over("all", closed="left"),
+            sum_in_cells=sw.ewm_sum(halflife="4s")("seq").over("9s", grain="4s"),
+            age=sw.age().over("9s"),
+            age_of_rows=sw.age("load").where("ok").over(rows=4, closed="left"),
+            since=sw.time_since_last("load").where("ok").over("all"),
+            since_any=sw.time_since_last().where(c("tag") == "x").over("9s", at_least=2),
+            share=sw.age().over("9s") / (sw.time_since_last("load").over("all") + 1),
+        ),
+        BIG,
+    ),
+    Case(
+        "operators by times that are numbers",
+        sw.Sliding(
+            on="seq",
+            mean=sw.ewm_mean(halflife=2.5)("load").over(10),
+            sum=sw.ewm_sum(halflife=3)("load").over("all"),
+            age=sw.age().over(10),
+            since=sw.time_since_last("temp").over("all"),
+            rate=sw.rate("load").over(10),
+            slope=sw.slope("load").over(10),
         ),
         BIG,
     ),
@@ -642,7 +688,7 @@ CASES += [
         EVERY_TYPE,
     ),
 ]
-c = sw.col
+
 CASES += [
     Case(
         "expressions as arguments and conditions",

@@ -192,4 +192,4 @@ def test_what_is_no_number_is_refused() -> None:
         with pytest.raises(sw.InputError, match=f"{operator.name} takes numbers, but got 'a'"):
             over(operator, [(1.0, "a")])
         with pytest.raises(sw.SlidewiseError, match=r"takes the columns"):
-            operator("x")
+            operator("y", "x", "z")

@@ -2,10 +2,12 @@
 
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.families import (
+    ages,
     classifiers,
     contents,
     counters,
     data_sketches,
+    decay,
     extremes,
     logic,
     moments,
@@ -17,6 +19,7 @@ from slidewise.operators.families import (
     sums,
     weighted,
 )
+from slidewise.operators.families.ages import age, time_since_last
 from slidewise.operators.families.classifiers import naive_bayes
 from slidewise.operators.families.contents import (
     collect,
@@ -30,8 +33,9 @@ from slidewise.operators.families.contents import (
     mode,
     top_k,
 )
-from slidewise.operators.families.counters import delta, increase
+from slidewise.operators.families.counters import delta, increase, rate
 from slidewise.operators.families.data_sketches import theta
+from slidewise.operators.families.decay import ewm_mean, ewm_sum
 from slidewise.operators.families.extremes import (
     argmax,
     argmin,
@@ -60,7 +64,7 @@ from slidewise.operators.operator import Operator, operator
 
 # The modules that define the built-in operators: each of their operators is in the catalogue.
 FAMILIES = (
-    *(sums, moments, weighted, shape, regression, extremes, counters, logic, contents, sketches),
+    *(sums, moments, weighted, shape, decay, regression, extremes, counters, ages, logic, contents, sketches),
     *(data_sketches, classifiers, quantiles, ranks),
 )
 
@@ -70,6 +74,8 @@ _ORDER = (
     count,
     mean,
     weighted_mean,
+    ewm_mean,
+    ewm_sum,
     geomean,
     variance,
     stddev,
@@ -90,6 +96,9 @@ _ORDER = (
     value_range,
     delta,
     increase,
+    rate,
+    age,
+    time_since_last,
     m4,
     relative_variation,
     bool_and,
@@ -134,6 +143,7 @@ __all__ = [
     "CATALOGUE",
     "Aggregate",
     "Operator",
+    "age",
     "argmax",
     "argmin",
     "bloom",
@@ -150,6 +160,8 @@ __all__ = [
     "current_run",
     "delta",
     "entropy",
+    "ewm_mean",
+    "ewm_sum",
     "first",
     "first_k",
     "geomean",
@@ -179,6 +191,7 @@ __all__ = [
     "quantile",
     "r2",
     "rank",
+    "rate",
     "relative_variation",
     "residual",
     "skew",
@@ -186,6 +199,7 @@ __all__ = [
     "stddev",
     "sum",
     "theta",
+    "time_since_last",
     "top_k",
     "value_range",
     "variance",

@@ -8,7 +8,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from slidewise.errors import ExpressionError, SlidewiseError, WindowError
-from slidewise.expressions.expression import Expression, RowColumn, leaves_of
+from slidewise.expressions.expression import Call, Expression, RowColumn, leaves_of
+from slidewise.expressions.functions.row_times import NAMES as TIME_COLUMNS
 from slidewise.expressions.kinds import BOOL, UNKNOWN
 from slidewise.expressions.type_inference import kind_of
 from slidewise.expressions.writing import constant_text, quoted_name
@@ -51,6 +52,11 @@ class Aggregate(Expression):
             raise SlidewiseError(f"per takes the name of a column, or an expression over columns, not {category!r}")
         if self.window is not None:
             raise SlidewiseError("per stands before over: sw.sum('amount').per('merchant_type').over('1 day')")
+        if self.operator.goes_by_time(len(self.columns)):
+            raise SlidewiseError(
+                f"{self.operator.name} goes by the rows' times, and has no map by category; write an aggregate for "
+                "each category, with .where(sw.col('merchant_type') == 'food'), say"
+            )
         operator = self.operator.per(top=top, rest=rest)
         return replace(self, operator=operator, columns=(*self.columns, argument_of(category, "per")))
 
@@ -135,6 +141,10 @@ class Aggregate(Expression):
     def _expressions(self) -> list[Expression]:
         return [part for part in (*self.columns, self.condition) if isinstance(part, Expression)]
 
+    def _named(self) -> list[str | Expression]:
+        """The columns that users name, without those of the time that a definition puts behind them."""
+        return [part for part in self.columns if not (isinstance(part, Call) and part.function in TIME_COLUMNS)]
+
     def written(self) -> str:
         """The aggregate as text: `count() where amount > 100 over 1 hour`."""
         text = self._written_call()
@@ -144,7 +154,7 @@ class Aggregate(Expression):
 
     def _written_call(self) -> str:
         """The operator and its arguments as text, and the category that they are given per."""
-        inner, columns = self.operator.written_inner, list(map(_argument_text, self.columns))
+        inner, columns = self.operator.written_inner, list(map(_argument_text, self._named()))
         if inner is None:
             return f"{_operator_text(self.operator)}({', '.join(columns)})"
         per = self.operator.traits.per
@@ -155,7 +165,7 @@ class Aggregate(Expression):
 
     def __repr__(self) -> str:
         inner = self.operator.written_inner
-        text = f"{self.operator!r}({', '.join(map(repr, self.columns))})"
+        text = f"{self.operator!r}({', '.join(map(repr, self._named()))})"
         if inner is not None:
             options = self.operator.per_options()
             category = repr(self.columns[-1]) + (options and f", {options}")

@@ -139,7 +139,7 @@ class Operator:
             return self.make(*columns, **parameters)
         if self.unset:
             raise SlidewiseError(f"{self.name} has to be made first; write {self.unset}")
-        fewest, most = self.arity()
+        fewest, most = self.named()
         if not columns and fewest and self.make is not None:
             raise SlidewiseError(
                 f"{self.name}() has neither parameters nor columns; write sw.{self.name} for its defaults, {self!r} to "
@@ -147,7 +147,7 @@ class Operator:
             )
         if not fewest <= len(columns) <= most:
             raise SlidewiseError(
-                f"{self.name} takes the columns ({', '.join(self.inputs)}), but got "
+                f"{self.name} takes the columns ({', '.join(self.columns_named())}), but got "
                 f"{len(columns)}: ({', '.join(map(str, columns))})"
             )
         return Aggregate(self, tuple([argument_of(column, self.name) for column in columns]))
@@ -159,8 +159,24 @@ class Operator:
         >>> sw.max.arity(), sw.count.arity(), sw.argmax.arity()
         ((1, 1), (0, 1), (2, 2))
         """
+        on_time = self.traits.on_time
+        if on_time is not None and len(self.inputs) >= on_time.lifted[0]:  # and it does not take states in their place
+            return on_time.lifted
         fewest = sum(not name.endswith("?") for name in self.inputs)
         return fewest, float("inf") if any(name.endswith("...") for name in self.inputs) else len(self.inputs)
+
+    def named(self) -> tuple[int, float]:
+        """The fewest and the most columns that users name: `lift` may take the row's time behind them."""
+        return self.arity() if self.traits.on_time is None else self.traits.on_time.named
+
+    def goes_by_time(self, columns: int) -> bool:
+        """Whether the operator takes the row's time behind so many columns."""
+        return self.traits.on_time is not None and columns < self.traits.on_time.lifted[0]
+
+    def columns_named(self) -> tuple[str, ...]:
+        """The inputs that users name."""
+        on_time = self.traits.on_time
+        return self.inputs if on_time is None else self.inputs[: on_time.named[1]]
 
     def layout(self, dtypes: tuple[str, ...]) -> Layout | None:
         """How states lie in the compiled form over inputs of these types; None where there is no such form.

@@ -15,6 +15,8 @@ from slidewise.operators.layout import LayoutRule
 from slidewise.operators.types import Answer, State
 
 if TYPE_CHECKING:
+    from slidewise.expressions.expression import Expression
+    from slidewise.operators.aggregate import Aggregate
     from slidewise.operators.operator import Operator
 
 
@@ -95,6 +97,19 @@ class PerCategory(NamedTuple):
     named: bool = False
 
 
+class OnTime(NamedTuple):
+    """How an operator that goes by the rows' times is computed in a definition, and by `rolling`.
+
+    `expand(aggregate, time)` is the aggregate over more columns, which hold the time as numbers, or an expression of
+    other aggregates and of the time of the answer. `named` are the fewest and the most columns that users name, and
+    `lifted` how many values `lift` takes.
+    """
+
+    expand: Callable[[Aggregate, Expression], Expression]
+    named: tuple[int, int] = (1, 1)
+    lifted: tuple[int, int] = (2, 3)
+
+
 class Words(NamedTuple):
     """How `explain` words what runs on tables: the pass, that for windows of rows, and what runs over text."""
 
@@ -128,7 +143,8 @@ class Traits:
         `takes`, `answer` and `fields`, the names where answers are structs. `answers_empty`: no rows have an answer,
         too. `python_times`: times reach `lift` as Python has them; else they are integers. `never_raises`: windows of
         too few rows may be answered, and the answers dropped. `instead` is what a table that cannot hold the answers
-        advises. `per`: answers are maps by category, of answers of an operator inside.
+        advises. `per`: answers are maps by category, of answers of an operator inside. `on_time`: it goes by the rows'
+        times, which definitions and `rolling` give it.
     States
         `counts_rows`: the state is the number of rows, which lanes know anyway. `order_statistic`: it is an exact one,
         whose windows keep every value. `own_value`: answers are about the row's own value, and this gives them of the
@@ -152,6 +168,7 @@ class Traits:
     never_raises: bool = False
     instead: str = "use live().push"
     per: PerCategory | None = None
+    on_time: OnTime | None = None
     counts_rows: bool = False
     order_statistic: OrderStatistic | None = None
     own_value: OwnAnswer | None = None

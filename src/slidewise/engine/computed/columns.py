@@ -40,7 +40,7 @@ def argument_arrays(
     try:
         computed = evaluate_all(wanted, leaf_array, count, share_out)
     except SlidewiseError as error:
-        readers = {name: reader_of(definition.columns, argument) for name, argument in wanted.items()}
+        readers = {name: reader_of(definition.stages.columns, argument) for name, argument in wanted.items()}
         raise _of_column(error, wanted, readers, leaf_array, count, label) from error
     for name, array in computed.items():
         _check_condition(definition, name, array.type)
@@ -142,7 +142,7 @@ def argument_types(definition: Definition, column: Callable[[str], pa.DataType])
         try:
             types[name] = type_of(expression, lambda leaf: column(_name_of(leaf)))
         except ExpressionError as error:
-            raise ExpressionError(f"column {reader_of(definition.columns, expression)!r}: {error}") from error
+            raise ExpressionError(f"column {reader_of(definition.stages.columns, expression)!r}: {error}") from error
         _check_condition(definition, name, types[name])
     return types
 
@@ -151,9 +151,9 @@ def _check_condition(definition: Definition, name: str, kind: pa.DataType) -> No
     """Refuse a computed column that is no condition where one is wanted."""
     if str(kind) != "bool" and any(aggregate.condition == name for aggregate in definition.aggregates.values()):
         expression = definition.stages.arguments[name]
+        reader = reader_of(definition.stages.columns, expression)
         raise ExpressionError(
-            f"column {reader_of(definition.columns, expression)!r}: where takes a condition, and `{expression}` is "
-            f"{kind_of_type(kind).value}"
+            f"column {reader!r}: where takes a condition, and `{expression}` is {kind_of_type(kind).value}"
         )
 
 

@@ -96,7 +96,7 @@ class ComputedValues:
                 values[name] = function(row, ())
         except (MistypedValue, ValueOverflow, KeyError) as error:
             argument = self._definition.stages.arguments[name]
-            self._refuse(argument, row, (), error, reader_of(self._definition.columns, argument))
+            self._refuse(argument, row, (), error, reader_of(self._definition.stages.columns, argument))
         return values
 
     def columns(self, answers: Answers, row: Row) -> dict[str, Any]:

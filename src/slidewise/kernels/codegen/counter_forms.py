@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slidewise.kernels.codegen.moment_forms import forms_of
+from slidewise.kernels.codegen.moment_forms import exact, forms_of
 from slidewise.kernels.compiler.jit import jit
 from slidewise.kernels.sums import double_double as dd
 from slidewise.operators.types import State, Value
@@ -61,6 +61,39 @@ def _join_int_increases(a: State, b: State) -> State:
         high -= a[1] >> 32
         low -= a[1] & 0xFFFFFFFF
     return a[0], b[1], high, low, a[4] + b[4]
+
+
+def rate(kinds: tuple[str, ...]) -> Forms:
+    floats = kinds[0] == "f"
+    join_counters = _join_increases if floats else _join_int_increases
+    zero = 0.0 if floats else 0
+    exact_time = exact(kinds[1])
+
+    @jit
+    def lift_timed(x: Value, time: Value, per: int) -> State:
+        return x, x, zero, zero, 1, time, time, per
+
+    @jit
+    def lift(x: Value, time: Value) -> State:
+        return x, x, zero, zero, 1, time, time, 1
+
+    @jit
+    def combine(a: State, b: State) -> State:
+        joined = join_counters((a[0], a[1], a[2], a[3], a[4]), (b[0], b[1], b[2], b[3], b[4]))
+        return joined[0], joined[1], joined[2], joined[3], joined[4], a[5], b[6], a[7]
+
+    @jit
+    def lower(s: State) -> State:
+        if s[4] < 2 or s[5] == s[6]:
+            return None
+        elapsed = dd.add(exact_time(s[6]), dd.negate(exact_time(s[5])))
+        total = (s[2], s[3])
+        if not floats:
+            high = dd.from_int(s[2])
+            total = dd.add((high[0] * 4294967296.0, high[1] * 4294967296.0), dd.from_int(s[3]))
+        return dd.ratio(dd.multiply(total, (float(s[7]), 0.0)), elapsed)[0] + 0.0
+
+    return forms_of(lift if len(kinds) == 2 else lift_timed, combine, lower)
 
 
 @jit

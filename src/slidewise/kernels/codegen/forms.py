@@ -274,6 +274,7 @@ def _join_current_runs(a: State, b: State) -> State:
 def forms(form: str, kinds: tuple[str, ...]) -> Forms:
     """The compiled functions of a form for inputs of these kinds."""
     from slidewise.kernels.codegen import counter_forms as counters
+    from slidewise.kernels.codegen import decay_forms as decay
     from slidewise.kernels.codegen import moment_forms as moments
     from slidewise.kernels.codegen import statistic_forms as statistics
 
@@ -308,6 +309,9 @@ def forms(form: str, kinds: tuple[str, ...]) -> Forms:
         "correlation": lambda: moments.correlation(kinds),
         "delta": lambda: counters.delta(kinds),
         "increase": lambda: counters.increase(kinds),
+        "rate": lambda: counters.rate(kinds),
+        "ewm_mean": lambda: decay.ewm_mean(kinds),
+        "ewm_sum": lambda: decay.ewm_sum(kinds),
         "weighted_mean": lambda: statistics.weighted_mean(kinds),
         "skew": lambda: statistics.skew(kinds),
         "kurtosis": lambda: statistics.kurtosis(kinds),

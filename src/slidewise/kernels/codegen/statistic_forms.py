@@ -155,6 +155,21 @@ def _lift_fit(kinds: tuple[str, ...]) -> State:
     return lift
 
 
+def _lift_slope_on_time(kinds: tuple[str, ...]) -> State:
+    """The lift of y, a time in ticks, and how many of them y changes per."""
+    exact_y, exact_x = exact(kinds[0]), exact(kinds[1])
+
+    @jit
+    def lift(y: Value, x: Value, per: Value) -> State:
+        p, q = exact_x(x), exact_y(y)
+        o = 0.0 if math.isfinite(p[0]) and math.isfinite(q[0]) else math.nan
+        if per != 1:
+            q = dd.multiply(q, (float(per), 0.0))
+        return 1, p[0], p[1], q[0], q[1], o, 0.0, o, 0.0, o, 0.0, o, 0.0, o, 0.0
+
+    return lift
+
+
 @jit
 def _has_slope(m: State) -> State:
     return m[0] >= 2 and m[9] != 0
@@ -247,7 +262,8 @@ def kurtosis(kinds: tuple[str, ...]) -> Forms:
 
 
 def slope(kinds: tuple[str, ...]) -> Forms:
-    return forms_of(_lift_fit(kinds), join_joint, _lower_slope)
+    lift = _lift_fit(kinds) if len(kinds) == 2 else _lift_slope_on_time(kinds)
+    return forms_of(lift, join_joint, _lower_slope)
 
 
 def intercept(kinds: tuple[str, ...]) -> Forms:

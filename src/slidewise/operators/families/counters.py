@@ -1,15 +1,16 @@
-"""Counters and readings: how much a value changed over the window, and how much a counter that may reset went up."""
+"""Counters and readings: how much a value changed, how much a counter that may reset went up, and how fast."""
 
 from __future__ import annotations
 
 from slidewise.errors import SumOverflowError
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits
+from slidewise.operators.traits import AnswerKind, OnTime, Plot, Takes, Traits
 from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
-from slidewise.operators.values.inputs import number
+from slidewise.operators.values.inputs import exact, number
+from slidewise.operators.values.row_times import time_of, with_ticks_per_second
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _LOW = 0xFFFFFFFF
@@ -129,6 +130,59 @@ increase = Operator(
         python_times=False,
         form="increase",
         layout=_layout,
+        plot=Plot(change=True, reduced="max"),
+    ),
+    builtin=True,
+)
+
+Timed = tuple[Number, Number, Number, Number, int, Number, Number, int]  # a counter, two times, and ticks per second
+
+
+def _lift_rate(x: Value, time: Value, per: int | None = None) -> Timed:
+    tick, per_second = time_of(time, "rate")
+    return *lift_counter("rate", x), tick, tick, per_second if per is None else per
+
+
+def _join_rates(a: Timed | None, b: Timed | None) -> Timed | None:
+    if a is None:
+        return b
+    return a if b is None else (*join_counters(a[:5], b[:5]), a[5], b[6], a[7])
+
+
+def _lower_rate(state: Timed | None) -> float | None:
+    if state is None or state[4] < 2 or state[5] == state[6]:
+        return None
+    elapsed = dd.add(exact(state[6], "rate"), dd.negate(exact(state[5], "rate")))
+    return dd.ratio(dd.multiply(as_floats((state[2], state[3])), dd.from_int(state[7])), elapsed)[0] + 0.0
+
+
+def _rate_layout(dtypes: tuple[str, ...]) -> Layout | None:
+    if len(dtypes) < 2:
+        return None
+    return Layout((*dtypes[:1] * 4, "int64", *dtypes[1:2] * 2, "int64"), ("float64",), optional=True)
+
+
+rate = Operator(
+    name="rate",
+    identity=None,
+    lift=_lift_rate,
+    combine=_join_rates,
+    lower=_lower_rate,
+    inputs=("x", "time"),
+    output="float64, null below 2 rows or where no time passed",
+    state="that of increase, the first and the last time, and the ticks of a second",
+    error="rounded once (106 bits on the way)",
+    is_state=checks.or_none(
+        checks.fields(*[checks.number] * 4, checks.count, checks.number, checks.number, checks.count)
+    ),
+    traits=Traits(
+        takes=Takes.NUMBERS,
+        answer=AnswerKind.FLOAT,
+        python_times=False,
+        never_raises=True,
+        on_time=OnTime(with_ticks_per_second),
+        form="rate",
+        layout=_rate_layout,
         plot=Plot(change=True, reduced="max"),
     ),
     builtin=True,

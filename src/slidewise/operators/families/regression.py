@@ -1,7 +1,8 @@
 """Least squares of y on x over the window: slope, intercept, the share that is explained, the newest row's residual.
 
 The moments are those of covariance, about the partial's own first row. x may be any number, a time in 64-bit ticks
-among them: integers enter exactly.
+among them: integers enter exactly. Without x it is the row's time. A slope is then per second: y enters multiplied by
+the ticks that a second has, which 106 bits hold exactly.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from slidewise.errors import SlidewiseError
+from slidewise.expressions.expression import Expression
+from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.families.moments import JointMoments, central, join_joint, lift_joint
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Takes, Traits, Words
+from slidewise.operators.traits import AnswerKind, OnTime, Takes, Traits, Words
 from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
 from slidewise.operators.values.double_double import NOISE, ZERO, DoubleDouble, add, multiply
+from slidewise.operators.values.inputs import exact
+from slidewise.operators.values.row_times import with_ticks, with_ticks_per_second
 
 
 class NewestMoments(NamedTuple):
@@ -36,6 +42,12 @@ _NAN = (math.nan, 0.0)
 def _lift(operator: str) -> Callable[[Value, Value], JointMoments]:
     joint = lift_joint(operator)
     return lambda y, x: joint(x, y)
+
+
+def _lift_slope(y: Value, x: Value, per: Value = 1) -> JointMoments:
+    """A row's moments; with `per`, those of as many y."""
+    moments = lift_joint("slope")(x, y)
+    return moments if per == 1 else moments._replace(y=multiply(moments.y, exact(per, "slope")))
 
 
 def _slope(m: JointMoments) -> DoubleDouble | None:
@@ -92,8 +104,21 @@ def _lower_residual(state: NewestMoments) -> float | None:
     return 0.0 if abs(value) <= noise else value
 
 
-def _traits(name: str, doubles: int) -> Traits:
+def _on_time(expand: Callable[[Aggregate, Expression], Expression], lifted: int) -> OnTime:
+    """How a fit without x is one on the rows' times."""
+    return OnTime(lambda one, time: one if len(one.columns) > 1 else expand(one, time), (1, 2), (2, lifted))
+
+
+def _refuse_time(_aggregate: Aggregate, _time: Expression) -> Expression:
+    raise SlidewiseError(
+        "intercept needs a column x, as in sw.intercept('y', 'x'): on time it is the fit's value at time 0, in 1970; "
+        "the fit's value at the newest row is sw.last('y').over(...) - sw.residual('y').over(...)"
+    )
+
+
+def _traits(name: str, doubles: int, on_time: OnTime) -> Traits:
     return Traits(
+        on_time=on_time,
         takes=Takes.NUMBERS,
         answer=AnswerKind.FLOAT,
         python_times=False,
@@ -115,7 +140,7 @@ def _fit(name: str, lower: Callable[[JointMoments], float | None], output: str, 
         lift=_lift(name),
         combine=join_joint,
         lower=lower,
-        inputs=("y", "x"),
+        inputs=("y", "x?"),
         output=output,
         state="a count, the first row, five double-double moments about it",
         error=_ERROR,
@@ -127,9 +152,19 @@ def _fit(name: str, lower: Callable[[JointMoments], float | None], output: str, 
     )
 
 
-slope = _fit("slope", _lower_slope, _FEW, replace(_traits("slope", 7), rows_pass="slope", words=_IN_PARTS))
-intercept = _fit("intercept", _lower_intercept, _FEW, _traits("intercept", 7))
-r2 = _fit("r2", _lower_r2, f"{_FEW}; 1 where only y does not", _traits("r2", 7))
+slope = replace(
+    _fit(
+        "slope",
+        _lower_slope,
+        _FEW,
+        replace(_traits("slope", 7, _on_time(with_ticks_per_second, 3)), rows_pass="slope", words=_IN_PARTS),
+    ),
+    lift=_lift_slope,
+)
+intercept = replace(
+    _fit("intercept", _lower_intercept, _FEW, _traits("intercept", 7, _on_time(_refuse_time, 2))), inputs=("y", "x")
+)
+r2 = _fit("r2", _lower_r2, f"{_FEW}; 1 where only y does not", _traits("r2", 7, _on_time(with_ticks, 2)))
 
 
 def _lift_newest(y: Value, x: Value) -> NewestMoments:
@@ -157,7 +192,7 @@ residual = Operator(
     lift=_lift_newest,
     combine=_join_newest,
     lower=_lower_residual,
-    inputs=("y", "x"),
+    inputs=("y", "x?"),
     output=_FEW,
     state="a count, the first and the newest row, five double-double moments about the first",
     error=_ERROR,
@@ -166,6 +201,6 @@ residual = Operator(
     is_state=checks.fields(
         checks.fields(checks.count, *[checks.double_double] * 7), checks.double_double, checks.double_double
     ),
-    traits=_traits("residual", 9),
+    traits=_traits("residual", 9, _on_time(with_ticks, 2)),
     builtin=True,
 )

@@ -1,0 +1,130 @@
+"""`rolling` of operators that go by the rows' times: columns of the time before them, and results behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.columns.answer_series import BARE, series_like
+from slidewise.columns.operator_types import check_type, readied, restored
+from slidewise.columns.series import Column, Series, read
+from slidewise.engine.bounds import backwards_error, check_times, find_bounds
+from slidewise.engine.computed.columns import series_array
+from slidewise.engine.evaluate import answer
+from slidewise.errors import InputError
+from slidewise.expressions.expression import Expression, RowColumn
+from slidewise.expressions.over_arrays import evaluate_all
+from slidewise.kernels.compiler.threads import share_out
+from slidewise.kernels.order.grouping import Grouped, dictionary_codes
+from slidewise.operators.aggregate import Aggregate, PlainAggregate
+from slidewise.operators.operator import Operator
+from slidewise.stages import Answer, Stages, stages_of
+from slidewise.windows import Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TIMES = "times"
+_ALL = Window.of("all")
+
+
+def staged(op: Operator, names: list[str], window: Window) -> Stages:
+    """The stages of one answer by an operator over series of these names."""
+    columns = {BARE: Aggregate(op, tuple(names), None, window)}
+    return stages_of(columns, TIMES, [*names, TIMES])
+
+
+class TimedSeries:
+    """Series by their names, of which one is the rows' time, under keys."""
+
+    def __init__(self, series: Mapping[str, Series], columns: Mapping[str, Column], keys: Column | None) -> None:
+        self._series = series
+        self._columns = dict(columns)
+        self._keys = keys
+        self._count = len(columns[TIMES])
+
+    def answer(self, stages: Stages, window: Window) -> Series:
+        """The answers of the stages' only column, as a series like the first one."""
+        when = self._columns[TIMES]
+        if not window.kind.timed:
+            self._check_order(when)
+        computed = evaluate_all(stages.arguments, self._array, self._count, share_out)
+        for name, array in computed.items():
+            self._columns[name] = read(array, name)
+        timed = window.kind.name != "rows"
+        parts = {name: self._aggregate(one, window, when if timed else None) for name, one in stages.aggregates.items()}
+        like = next(iter(self._series.values()))
+        if not stages.results:
+            columns, fields, valid = parts[BARE]
+            return series_like(like, restored(stages.aggregates[BARE].operator, columns, fields), valid)
+        arrays = {name: self._as_array(stages.aggregates[name], *part) for name, part in parts.items()}
+
+        def leaf_array(leaf: Expression) -> pa.Array:
+            return arrays[leaf.name] if isinstance(leaf, Answer) else self._array(leaf)
+
+        result = read(evaluate_all(stages.results, leaf_array, self._count, share_out)[BARE], "the answer")
+        return series_like(like, {BARE: result.data}, result.valid)
+
+    def _array(self, leaf: Expression) -> pa.Array:
+        assert isinstance(leaf, RowColumn)
+        return series_array(self._series[leaf.name], leaf.name)
+
+    def _check_order(self, when: Column) -> None:
+        """Refuse times that run backwards, as windows of time do."""
+        check_times(_ALL, when)
+        grouped = None if self._keys is None else Grouped(*dictionary_codes(self._keys.data, self._keys.valid))
+        if find_bounds(_ALL, when, grouped, self._count)[2] >= 0:
+            raise backwards_error(when, grouped)
+
+    def _aggregate(
+        self, aggregate: PlainAggregate, window: Window, when: Column | None
+    ) -> tuple[list[Column], dict[str, Any], Any]:
+        op = aggregate.operator
+        columns = [self._columns[name] for name in aggregate.columns]
+        for column, name in zip(columns, aggregate.columns, strict=True):
+            check_type(op, column, name)
+        if aggregate.condition is not None:
+            condition = self._columns[aggregate.condition]
+            kept = condition.data if condition.valid is None else condition.data & condition.valid
+            columns = [
+                replace(column, valid=kept if column.valid is None else column.valid & kept) for column in columns
+            ]
+        columns = readied(op, columns)
+        return columns, *answer(op, columns, window, when, self._keys)
+
+    def _as_array(
+        self, aggregate: PlainAggregate, columns: list[Column], fields: dict[str, Any], valid: Any
+    ) -> pa.Array:
+        """The answers of an aggregate as an Arrow array."""
+        import pyarrow as pa
+
+        values = restored(aggregate.operator, columns, fields)[BARE]
+        if isinstance(values, np.ndarray):
+            return pa.array(values, mask=None if valid is None else ~valid)
+        if valid is None:
+            return values
+        import pyarrow.compute as pc
+
+        return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
+
+
+def rolling_on_time(
+    op: Operator,
+    series: tuple[Series, ...],
+    columns: list[Column],
+    times: Series,
+    when: Column,
+    keys: Column | None,
+    window: Window,
+) -> Series:
+    """An operator that goes by the rows' times over each row's window of series."""
+    names = [f"input {i + 1}" if len(series) > 1 else "the input" for i in range(len(series))]
+    by_name = {**dict(zip(names, series, strict=True)), TIMES: times}
+    read_columns = {**dict(zip(names, columns, strict=True)), TIMES: when}
+    try:
+        return TimedSeries(by_name, read_columns, keys).answer(staged(op, names, window), window)
+    except InputError as error:
+        raise InputError(f"{op.name}: {error}") from error

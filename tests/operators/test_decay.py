@@ -1,0 +1,176 @@
+"""Decayed sums and means against decimals of 60 digits, and how far they may be off."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import slidewise as sw
+
+NAN, INF = math.nan, math.inf
+BOUND = Fraction(5, 2**53)  # of the sum of |x| * weight: the roundings of two weights, and the last one
+LEAST = Fraction(1, 2**1072)  # where floats end
+START = datetime(2024, 3, 1, tzinfo=UTC)
+c = sw.col
+values = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6) | st.integers(-(2**60), 2**60)
+ticks = st.lists(st.integers(-(10**18), 10**18) | st.integers(0, 50), min_size=1, max_size=6).map(sorted)
+
+
+def over(operator: sw.Operator, rows: Any) -> Any:
+    window = sw.DabaLite(operator)
+    for row in rows:
+        window.insert(*row)
+    return window.query()
+
+
+def exact(rows: list[tuple[Any, Any]], halflife: Any) -> tuple[Fraction, Fraction, Fraction]:
+    """The decayed sum as of the newest row, that of the values' sizes, and that of the weights."""
+    total = size = weights = Fraction(0)
+    newest = max(time for _, time in rows)
+    with localcontext() as context:
+        context.prec = 60
+        for x, time in rows:
+            age = (Fraction(newest) - Fraction(time)) / Fraction(halflife)
+            if age < 3_000:
+                exponent = Decimal(-age.numerator) / Decimal(age.denominator)
+                weight = Fraction((exponent * Decimal(2).ln()).exp())
+                total, size, weights = total + Fraction(x) * weight, size + abs(Fraction(x)) * weight, weights + weight
+    return total, size, weights
+
+
+@settings(max_examples=60)
+@given(data=st.data(), times=ticks, halflife=st.integers(1, 10**17) | st.sampled_from([0.5, 2.5, 7.0]))
+def test_sums_and_means_are_those_of_60_digits(data: st.DataObject, times: list[Any], halflife: Any) -> None:
+    if isinstance(halflife, float):
+        times = sorted(time % 10_000 / 8 for time in times)
+    rows = list(zip(data.draw(st.lists(values, min_size=len(times), max_size=len(times))), times, strict=True))
+    total, size, weights = exact(rows, halflife)
+    mean, decayed = over(sw.ewm_mean(halflife=halflife), rows), over(sw.ewm_sum(halflife=halflife), rows)
+    assert abs(Fraction(decayed) - total) <= BOUND * size + LEAST, rows
+    assert abs(Fraction(mean) - total / weights) <= BOUND * size / weights + LEAST, rows
+    for operator, right in ((sw.ewm_mean(halflife=halflife), mean), (sw.ewm_sum(halflife=halflife), decayed)):
+        states = [operator.lift(*row) for row in rows]
+        while len(states) > 1:  # in any order and association
+            at = data.draw(st.integers(0, len(states) - 2))
+            a, b = states[at : at + 2]
+            states[at : at + 2] = [operator.combine(b, a) if data.draw(st.booleans()) else operator.combine(a, b)]
+        assert abs(operator.lower(states[0]) - right) <= 2.0**-52 * abs(right) + 2.0**-90 * float(size)
+
+
+@pytest.mark.rule(15)
+def test_compiled_passes_agree_with_python_on_many_rows() -> None:
+    """A running pass and windows under keys, with nulls, peers, and silences of many half-lives."""
+    rng = np.random.default_rng(5)
+    gaps = rng.choice([0, 1, 1_000, 10**9, 10**11, 10**16], 400, p=[0.2, 0.2, 0.2, 0.2, 0.18, 0.02])
+    at = np.cumsum(gaps) - 10**17
+    x = np.ma.masked_less(rng.normal(size=400), -1.3)
+    by = rng.integers(0, 2, 400)
+    for op in (sw.ewm_mean(halflife="90s"), sw.ewm_sum(halflife="90s")):
+        for last, length in (("all", math.inf), ("1 hour", 3_600 * 10**9)):
+            rolled = np.ma.masked_invalid(sw.rolling(x, op, times=at.view("M8[ns]"), last=last, by=by))
+            for i in range(0, 400, 7):
+                inside = ~x.mask & (by == by[i]) & (at <= at[i]) & (at[i] - at < length)
+                rows = [(x[j].item(), np.datetime64(int(at[j]), "ns")) for j in np.flatnonzero(inside)]
+                right = over(op, rows)
+                if right is not None and op.name == "ewm_sum":
+                    right *= 0.5 ** ((int(at[i]) - rows[-1][1].astype(int).item()) / 1e9 / 90.0)
+                assert (right is None) == bool(rolled.mask[i]), (op, last, i)
+                assert right is None or abs(rolled[i] - right) <= 2.0**-52 * abs(right), (op, last, i)
+
+
+def test_far_apart_equal_and_strange() -> None:
+    mean, total = sw.ewm_mean(halflife="1ns"), sw.ewm_sum(halflife="1ns")
+    old, new = datetime(1700, 1, 1), datetime(2262, 1, 1)
+    assert over(mean, [(5.0, old), (0.0, new)]) == 0.0  # 5 * 2^-1.7e19
+    assert over(total, [(INF, old), (1.0, new)]) == INF
+    assert math.isnan(over(total, [(NAN, old), (1.0, new)]))
+    assert over(mean, [(1.0, old), (4.0, old)]) == 2.5
+    assert over(total, [(0.1, new)]) == over(mean, [(0.1, new)]) == 0.1  # the row itself, exactly
+    assert over(sw.ewm_sum(halflife=7), [(0.1, 5), (-0.1, 5)]) == 0.0
+    assert over(sw.ewm_sum(halflife=7), [(4, 0), (None, 7), (1, 14)]) == 2.0
+    assert over(mean, []) is over(total, []) is None
+    assert abs(over(sw.ewm_mean(halflife=3), [(8e307, 0), (8e307, 1)]) / 8e307 - 1) < 1e-15
+    spread = np.array([-(10**18), 10**18])
+    assert sw.rolling(np.array([5.0, 2.0]), sw.ewm_sum(halflife=1), times=spread * 9, last="all").tolist() == [5.0, 2.0]
+    live = sw.Sliding(on="t", sum=sw.ewm_sum(halflife=1)("x").over("all")).live()
+    live.push({"t": 0, "x": 2.0**1000})
+    assert live.get({"t": 1_000})["sum"] == 1.0
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns", "D"])
+def test_every_unit_of_time_is_one_time(unit: str) -> None:
+    days = np.arange(40) * 3
+    times = (np.datetime64("2024-03-01") + days).astype(f"M8[{unit}]")
+    x = np.sin(days)
+    for op, expected in (
+        (sw.ewm_mean(halflife="5 days"), sw.rolling(x, sw.ewm_mean(halflife=5), times=days, last="all")),
+        (sw.slope, sw.rolling(x, sw.slope, times=days * 86_400, last="all")),
+        (sw.rate, sw.rolling(x, sw.rate, times=days * 86_400, last="all")),
+        (sw.age, days * 86_400.0),
+    ):
+        answers = sw.rolling(x, op, times=times, last="all")
+        np.testing.assert_allclose(answers, expected, rtol=2e-15)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: sw.ewm_mean("x"), "has to be made first; write sw.ewm_mean"),
+        (lambda: sw.ewm_mean(halflife=0), "halflife is greater than 0"),
+        (lambda: sw.ewm_sum(halflife=NAN), "halflife is greater than 0"),
+        (lambda: sw.ewm_sum(halflife="1 month"), "halflife is a duration"),
+        (lambda: sw.ewm_sum(halflife=True), "halflife is a duration"),
+        (lambda: sw.ewm_sum(halflife="20000 weeks"), "halflife is a duration"),
+        (lambda: sw.DabaLite(sw.ewm_mean(halflife="1h")).insert(1, 2), "a moment as its halflife is"),
+        (lambda: sw.DabaLite(sw.ewm_mean(halflife=1)).insert(1, START), "a number as its halflife is"),
+        (lambda: sw.DabaLite(sw.ewm_mean(halflife=0.5)).insert(1, 2**60), "less than 2.63 half-lives"),
+        (lambda: sw.rolling(np.ones(3), sw.ewm_mean(halflife=1), rows=2), "give them as times="),
+        (lambda: sw.rolling(np.ones(2), sw.slope, rows=2), "give them as times="),
+        (lambda: sw.rolling(np.ones(2), sw.rate, rows=2, times=np.array([2, 1])), "times run backwards"),
+        (
+            lambda: sw.rolling(np.ones(2), sw.ewm_sum(halflife=1), rows=2, times=np.array([1, 2], "M8[s]")),
+            "halflife= is a number; give a duration",
+        ),
+        (lambda: sw.Sliding(a=sw.ewm_sum(halflife=1)("x").over("all")), "'a': ewm_sum goes by the rows' times"),
+        (lambda: sw.Sliding(a=1 + sw.age().over(rows=2)), "'a': age goes by the rows' times"),
+        (lambda: sw.Sliding(on="t", a=sw.intercept("y").over(rows=2)), "needs a column x"),
+        (lambda: sw.Sliding(a=sw.slope("y").over(rows=2)), "slope goes by the rows' times"),
+    ],
+)
+def test_mistakes_are_named(make: Any, words: str) -> None:
+    with pytest.raises(sw.SlidewiseError, match=words):
+        make()
+
+
+def test_a_table_whose_times_do_not_fit_the_halflife() -> None:
+    definition = sw.Sliding(on="t", mean=sw.ewm_mean(halflife="1h")("x").over("all"))
+    with pytest.raises(sw.ExpressionError, match=r"column 'mean': .*halflife= is a duration; give a number"):
+        definition(pa.table({"t": [1, 2], "x": [1.0, 2.0]}))
+    with pytest.raises(sw.ExpressionError, match="column 'mean'"):
+        definition.live().push({"t": 1, "x": 1.0})
+
+
+def test_a_definition_is_written_and_read_back() -> None:
+    columns = {
+        "mean": sw.ewm_mean(halflife=timedelta(minutes=90))("x").over("1 day"),
+        "sum": sw.ewm_sum(halflife="1h")(c("x") * 2).where("ok").over("all"),
+        "late": sw.age().over("1 day") > 60,
+        "since": sw.time_since_last("x").where(c("x") > 1).over(rows=9),
+        "fit": sw.slope("x").over("1 day"),
+    }
+    definition = sw.Sliding(by="k", on="ts", columns=columns)
+    assert sw.Sliding.from_toml(definition.to_toml()) == definition
+    assert str(columns["mean"]) == "ewm_mean(halflife='90 minutes')(x) over 1 day"
+    assert sw.ewm_mean(halflife="60 minutes") == sw.ewm_mean(halflife="1h") != sw.ewm_mean(halflife="2h")
+    shown = str(definition.explain())
+    assert "ticks" not in shown
+    assert "half-lives" not in shown
