@@ -37,7 +37,7 @@ def answer(operator: sw.Operator, values: list[Any]) -> Any:
     answers = []
     for compute in (
         lambda: over(operator, values),
-        lambda: sw.rolling(np.array(values), operator, rows=len(values)).tolist()[-1],
+        lambda: sw.rolling(np.array(values), operator, rows=len(values), at_least=len(values)).tolist()[-1],
     ):
         try:
             answers.append(compute())
