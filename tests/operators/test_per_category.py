@@ -208,6 +208,8 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("per takes the name of a column", lambda: sw.sum("x").per(3)),
     ("maps of maps", lambda: sw.sum("x").per("k").per("j")),
     ("maps of maps", lambda: sw.count_by("x").per("k")),
+    ("rank is about the row's own value", lambda: sw.rank("x").per("k")),
+    ("rate goes by the rows' times", lambda: sw.rate("x").per("k")),
     ("top is a whole number from 1", lambda: sw.sum("x").per("k", top=0)),
     ("rest= is the name", lambda: sw.sum("x").per("k", top=2, rest=1.5)),
     ("first depends on the order of rows", lambda: sw.first("x").per("k", top=2)),

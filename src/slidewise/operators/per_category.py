@@ -43,6 +43,11 @@ def per_category(inner: Operator, top: int | None = None, rest: str | int = "oth
     """
     if inner.traits.per is not None:
         raise SlidewiseError(f"{inner!r} answers with a map already, and maps of maps there are none")
+    if inner.traits.own_value is not None:
+        raise SlidewiseError(
+            f"{inner.name} is about the row's own value, which has no place among the rows of other categories; write "
+            f"{inner.name} with the category in by=, in a definition of its own"
+        )
     if inner.unset:
         raise SlidewiseError(f"{inner.name} has to be made first; write {inner.unset}")
     _check_top(inner, top, rest)
