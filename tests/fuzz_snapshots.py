@@ -93,6 +93,8 @@ def kinds() -> list[Kind]:
         "mean": sw.mean("x").where("ok").over(rows=9),
         "before": sw.sum("x").over("20s", closed="left"),
         "mid": sw.median("i").over("20s"),
+        "late": sw.sum("i").over("20s", delay="10s"),
+        "month": sw.max("i").over("1 month", zone="Europe/Berlin"),
         "high": sw.quantile(0.9)("i").over("20s"),
         "all": sw.variance("x").over("all"),
         "prior": sw.count("x").over("all", closed="left"),

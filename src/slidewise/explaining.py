@@ -321,12 +321,12 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     spoken of that hold a million rows at 1,000 events per second, and from which rate on they do.
     """
     window = aggregate.window
-    if window is None or not window.kind.timed or window.keeps is not Keeps.ROWS or window.most_rows is not None:
-        return None
+    if window is None or not window.kind.timed or not window.kind.shared:
+        return None  # rows do not leave together, or may not
     last = window.last
-    if isinstance(last, Months) or aggregate.operator.traits.own_value is not None:  # which no partial is about
+    if aggregate.operator.traits.own_value is not None:  # which no partial is about
         return None
-    assert last is not None
+    assert not isinstance(last, Months | None)
     length = last.ns / _SECOND if isinstance(last, Duration) else float(last)
     unit = "per second" if isinstance(last, Duration) else "in one unit of time"
     if rows is not None:

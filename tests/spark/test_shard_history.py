@@ -18,7 +18,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:operator 'words' cannot be compi
 # All of these are over one table, and run as one definition.
 NAMES = [
     *("one", "closed ends", "everything so far", "at least", "order of equal times", "no keys", "sets and sketches"),
-    *("quantiles", "grain", "own operator", "expressions as arguments and conditions", "expressions over aggregates"),
+    *(
+        "quantiles",
+        "grain",
+        "own operator",
+        "expressions as arguments and conditions",
+        "expressions over aggregates",
+        "a delay",
+    ),
 ]
 
 

@@ -27,7 +27,9 @@ def test_it_is_written_and_read_back() -> None:
     for columns in ({"s": column}, {"s": column / sw.count().over("7 days", delay="36 hours")}):
         definition = sw.Sliding(on="t", **columns)
         assert sw.Sliding.from_toml(definition.to_toml()) == definition
-    assert "whole windows, since rows enter it later" in repr(sw.Sliding(on="t", s=column).explain())
+    explained = repr(sw.Sliding(on="t", s=column).explain())
+    assert "whole windows, since rows enter it later" in explained
+    assert "grain=" not in explained, "which goes with no delay"
 
 
 @pytest.mark.rule(22)
