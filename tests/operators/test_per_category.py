@@ -203,6 +203,12 @@ def test_top_and_rest_count_in_fingerprints_and_names_stay_free() -> None:
     assert str(sw.Sliding.from_dict({"columns": {"a": top}}).columns["a"]) == top
 
 
+def test_what_runs_is_explained() -> None:
+    whole, top = sw.Sliding(on="ts", a=sw.sum("x").per("k").over(3), b=sw.sum("x").per("k", top=1).over(3)).explain()
+    assert "grouped by category" in whole.kernel
+    assert "interpreted" in top.kernel
+
+
 REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("per stands before over", lambda: sw.sum("x").over("1 day").per("k")),
     ("per takes the name of a column", lambda: sw.sum("x").per(3)),

@@ -81,7 +81,7 @@ def per_category(inner: Operator, top: int | None = None, rest: str | int = "oth
             per=per,
             grows=True,
             compiled=False,
-            window_pass=PASS,
+            window_pass=PASS if top is None else None,  # the rest is no window of any category's rows
             words=Words("rows grouped by category, each category's windows answered together, and gathered into maps"),
         ),
     )

@@ -15,7 +15,6 @@ from slidewise.arrays import Array, Maps
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped
-from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.operators.operator import Operator
 from slidewise.operators.per_category import category_of, in_order
 from slidewise.operators.traits import PerCategory
@@ -30,8 +29,6 @@ def by_category(op: Operator, inputs: list[Array], starts: Array, ends: Array, w
     """The map of each window [starts, ends) by the last of the inputs; `windows` answers the operator inside."""
     per = op.traits.per
     assert per is not None
-    if per.top is not None:
-        return interpreted(op, inputs, starts, ends)
     keys, codes = _codes(op.name, per, inputs[-1])
     categories = max(len(keys), 1)
     lengths, made = np.zeros(len(starts), np.int64), np.zeros(categories, np.int64)
