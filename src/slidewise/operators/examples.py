@@ -25,7 +25,7 @@ _BOUND: dict[str, Callable[[Operator], Any]] = {
     "weighted_mean": lambda op: op("x", "n"),
     "ewm_mean": lambda op: op(halflife="10 minutes")("x"),
     "ewm_sum": lambda op: op(halflife="10 minutes")("x"),
-    "time_since_last": lambda op: op().where("flag"),
+    "time_since_last": lambda op: op("x").where("flag"),
     "lag": lambda op: op(6)("x"),
     "first_k": lambda op: op(3)("x"),
     "last_k": lambda op: op(3)("x"),
