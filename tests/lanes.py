@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 from unittest.mock import patch
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -131,6 +132,12 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
     timed = definition.on is not None and window.kind.name != "rows"
     timed = timed or aggregate.operator.goes_by_time(len(aggregate.columns))
     last = "all" if window.last is None and window.rows is None else window.last
+    anew = {}
+    if window.reset is not None:
+        anew = {key: value for key, value in window.reset.written().items() if key != "over"}
+        last = window.reset.written().get("over")
+    if window.since is not None:
+        anew["since"] = compute.fill_null(_column(table, window.since).cast(pa.bool_()), False)
     return sw.rolling(
         tuple(inputs),
         aggregate.operator,
@@ -142,7 +149,7 @@ def _rolled(definition: sw.Sliding, aggregate: Aggregate, table: pa.Table, by: A
         at_least=window.at_least,
         grain=window.grain,
         delay=window.delay,
-        zone=getattr(window.last, "zone", None),
+        **{"zone": getattr(window.last, "zone", None), **anew},
     )
 
 
@@ -553,7 +560,7 @@ def direct(definition: sw.Sliding, table: pa.Table) -> list[dict[str, Any]]:
         before = mine.index(i)
 
         def answer(aggregate: Any, mine: list[int] = mine, before: int = before, i: int = i) -> Any:
-            window = _window(definition, aggregate, mine, before, ticks)
+            window = _window(definition, aggregate, mine, before, ticks, rows)
             own = (rows[mine[before]], mine[before] in window)
             return plain(fold(aggregate, [rows[j] for j in window], own, definition.on, ticks[i]))
 
@@ -623,10 +630,22 @@ def _exact(length: Any) -> Fraction:
     return Fraction(repr(length)) if isinstance(length, float) else Fraction(length)
 
 
-def _window(definition: sw.Sliding, aggregate: Aggregate, mine: list[int], at: int, ticks: list[Any]) -> list[int]:
+def _window(
+    definition: sw.Sliding,
+    aggregate: Aggregate,
+    mine: list[int],
+    at: int,
+    ticks: list[Any],
+    rows: list[dict[str, Any]],
+) -> list[int]:
     window = aggregate.window
     assert window is not None
     left = window.closed in ("left", "neither")
+    if window.reset is not None:
+        timed = definition.on is not None
+        upto = [j for i, j in enumerate(mine) if (ticks[j] <= ticks[mine[at]] if timed else i <= at)]
+        held = begun(window.reset, upto, ticks, rows)
+        return [j for j in held if not left or (ticks[j] < ticks[mine[at]] if timed else j != mine[at])]
     if window.rows is not None and window.last is None:
         stop = at if left else at + 1
         return mine[max(stop - window.rows, 0) : stop]
@@ -662,6 +681,41 @@ def is_ahead(window: Any, tick: Any, now: Any) -> bool:
     end = now + (window.last.ns if isinstance(window.last, Duration) else window.last)
     begun = tick > now or (tick == now and window.closed in ("both", "left"))
     return bool(begun and (tick < end or (tick == end and window.closed in ("right", "both"))))
+
+
+def begun(reset: Any, upto: list[int], ticks: list[Any], rows: list[dict[str, Any]]) -> list[int]:
+    """Those of the rows up to a window's end that came since it began anew."""
+    first = 0
+    for place in range(1, len(upto)):
+        if not goes_on(reset, ticks[upto[place - 1]], ticks[upto[place]]):
+            first = place
+    for place in range(len(upto)):
+        if reset.marks and argument_of(reset.column, rows[upto[place]]) is True:
+            first = place
+    return upto[first:]
+
+
+def goes_on(reset: Any, before: Any, now: Any) -> bool:
+    """Whether two times lie in one window, as far as times tell."""
+    if hasattr(reset, "length"):
+        return bool(now - before <= (reset.length.ns if isinstance(reset.length, Duration) else reset.length))
+    return reset.marks or calendar_unit(reset.unit, reset.zone, before) == calendar_unit(reset.unit, reset.zone, now)
+
+
+def calendar_unit(unit: str, zone: str | None, tick: int) -> Any:
+    """What tells the calendar units apart that times in nanoseconds lie in."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick // 1_000)
+    local = moment.astimezone(ZoneInfo(zone or "UTC"))
+    parts = {
+        "hour": (local.date(), local.hour, local.fold),
+        "day": local.date(),
+        "week": tuple(local.isocalendar())[:2],
+        "month": (local.year, local.month),
+        "quarter": (local.year, (local.month - 1) // 3),
+        "year": local.year,
+        "iso year": local.isocalendar().year,
+    }
+    return parts[unit]
 
 
 def past(tick: Any, now: Any, left: bool) -> bool:

@@ -36,7 +36,7 @@ def judge(
         mine = by_key.get(key, [])
 
         def answer(one: Any, mine: list[int] = mine, now: Any = now) -> Any:
-            held = _held(one, mine, ticks, now)
+            held = _held(one, mine, ticks, now, rows)
             return lanes.plain(lanes.fold(one, [rows[i] for i in mine if i in held], None, definition.on, now))
 
         row = {} if asking is None else asking[at]
@@ -57,7 +57,7 @@ def judge_table(
     return judge(definition, events, list(zip(keys, lanes.times_of(renamed, labels), strict=True)), asking)
 
 
-def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> set[int]:
+def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any, rows: list[dict[str, Any]]) -> set[int]:
     """The events that a window at this time holds; `mine` are those of the key, in their order."""
     window = aggregate.window
     assert window is not None
@@ -67,6 +67,11 @@ def _held(aggregate: Aggregate, mine: list[int], ticks: list[Any], now: Any) -> 
     if window.delay is not None:
         now -= window.delay.ns if isinstance(window.delay, Duration) else window.delay
     past = [i for i in mine if (ticks[i] < now if left else ticks[i] <= now)]
+    if window.reset is not None:
+        upto = [i for i in mine if ticks[i] <= now]
+        if not upto or not lanes.goes_on(window.reset, ticks[upto[-1]], now):
+            return set()
+        return set(lanes.begun(window.reset, upto, ticks, rows)) & set(past)
     if window.rows is not None:
         past = past[-window.rows :]
     if window.last is None:

@@ -76,10 +76,15 @@ def aggregates(draw: st.DrawFn, timed: bool, of: Any = None) -> Any:
     if draw(st.booleans()):
         aggregate = aggregate.where(draw(st.just("ok") | conditions))
     least = draw(st.sampled_from([None, None, 1, 2]))
-    kind = draw(st.sampled_from(["rows", "all", "time"] if timed else ["rows", "all"]))
+    kind = draw(st.sampled_from(["rows", "all", "since", "time", "gap"] if timed else ["rows", "all", "since"]))
     if kind == "rows":
         n = draw(st.integers(max(1, least or 1), 5))
         return aggregate.over(rows=n, closed=draw(st.sampled_from(["right", "left"])), at_least=least)
+    if kind in ("since", "gap"):
+        anew = (
+            {"since": draw(st.just("ok") | conditions)} if kind == "since" else {"gap": draw(st.sampled_from([1, 2.5]))}
+        )
+        return aggregate.over(**anew, closed=draw(st.sampled_from(["right", "left"])), at_least=least)
     closed = draw(st.sampled_from(["right", "both", "left", "neither"] if timed else ["right", "left"]))
     if kind == "all":
         return aggregate.over("all", closed=closed, at_least=least)

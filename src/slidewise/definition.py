@@ -83,6 +83,11 @@ class Definition:
                 raise SlidewiseError(
                     f"{name!r} is over {aggregate.window.last}, so the definition needs a time column: add on='ts', say"
                 )
+            if on is None and aggregate.window.kind.clocked:
+                raise SlidewiseError(
+                    f"{name!r} is over {aggregate.window.words}, so the definition needs a time column: add "
+                    "on='ts', say"
+                )
             if beat is not None:
                 _check_on_beat(name, aggregate.window, beat)
         if beat is not None and on is None:
@@ -325,6 +330,12 @@ def _length(length: Length | Months | None) -> Any:
 
 def _check_on_beat(name: str, window: Window, beat: Length) -> None:
     """Check that a window that is answered on a beat is one of time, and of its kind."""
+    if window.kind.clocked:
+        raise SlidewiseError(
+            f"{name!r} is over {window.words}, which begins anew at other times than beats do, and with "
+            f"every={_length(beat)!r} time is cut into slices that repeat with every beat; leave out every=, or "
+            "give it a length, such as .over('10 minutes')"
+        )
     if not window.kind.timed:
         raise SlidewiseError(
             f"{name!r} is over {window.kind.phrase(window)}, and such a window never runs empty, so its beats would "
@@ -362,9 +373,12 @@ def check_no_lookahead(definition: Definition, where: str) -> None:
 
 
 def order_matters(aggregate: Aggregate) -> bool:
-    """Whether rows of equal time change places with a difference: in row windows, and where `combine` has an order."""
+    """Whether rows of equal time change places with a difference: in row windows, in those that begin anew at a row
+    which is marked, and where `combine` has an order."""
     window = aggregate.window
-    return window is not None and (window.most_rows is not None or not aggregate.operator.commutative)
+    if window is None:
+        return False
+    return window.most_rows is not None or window.since is not None or not aggregate.operator.commutative
 
 
 def column_not_found(

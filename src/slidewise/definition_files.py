@@ -30,8 +30,8 @@ from slidewise.windows import Duration
 Find = Callable[[OperatorPath], Operator]
 
 _TOP = ("by", "on", "ties", "every", "offset", "columns")
-_WINDOW = ("rows", "closed", "at_least", "grain", "delay", "zone", "next")
-_COLUMN = ("operator", "parameters", "of", "per", "top", "rest", "where", "over", *_WINDOW)
+_WINDOW = ("rows", "closed", "at_least", "grain", "delay", "zone", "next", "gap")
+_COLUMN = ("operator", "parameters", "of", "per", "top", "rest", "where", "over", "since", *_WINDOW)
 
 
 def to_dict(definition: Definition) -> dict[str, Any]:
@@ -163,7 +163,11 @@ def _aggregate_out(name: str, aggregate: Aggregate) -> dict[str, Any]:
         written |= {} if per.top is None or per.rest == "other" else {"rest": per.rest}
     if condition is not None:
         written["where"] = quoted_name(condition) if isinstance(condition, str) else as_text(condition)
-    return written | window.written()
+    written |= window.written()
+    if "since" in written:
+        since = written["since"]
+        written["since"] = quoted_name(since) if isinstance(since, str) else as_text(since)
+    return written
 
 
 def _column_in(name: str, written: object, find: Find) -> Expression:
@@ -201,6 +205,8 @@ def _aggregate_in(where: str, written: Mapping[str, Any], find: Find) -> Aggrega
         if "where" in written:
             aggregate = aggregate.where(_condition_in(written["where"], find))
         window = {key: written[key] for key in _WINDOW if key in written}
+        if "since" in written:
+            window["since"] = _condition_in(written["since"], find, "since")
         return aggregate.over(written.get("over"), **window)
     except SlidewiseError as error:
         raise type(error)(f"{where}: {error}") from error
@@ -216,14 +222,14 @@ def _per_category(aggregate: Aggregate, written: Mapping[str, Any]) -> Aggregate
     return aggregate
 
 
-def _condition_in(written: Any, find: Find) -> Any:
-    """The condition that a text says; the error of what is no text is that of `where`."""
+def _condition_in(written: Any, find: Find, where: str = "where") -> Any:
+    """The condition that a text says; the error of what is no text is that of `where`, or of `over`."""
     if not isinstance(written, str):
         return written
     try:
         return expression_of(written, find)
     except SlidewiseError as error:
-        raise type(error)(f"in 'where': {error}") from error
+        raise type(error)(f"in {where!r}: {error}") from error
 
 
 def expression_of(text: str, find: Find) -> Expression:

@@ -28,6 +28,8 @@ def rolling(
     delay: Duration | timedelta | str | int | float | None = None,
     zone: str | None = None,
     next: Duration | timedelta | str | int | float | None = None,
+    gap: Duration | timedelta | str | int | float | None = None,
+    since: Series | None = None,
 ) -> Series:
     """The operator over the last `rows` rows, or over the `last` stretch of `times`, or both at most, at every row.
 
@@ -39,22 +41,32 @@ def rolling(
     of "1 month" or "2 years" goes back on the calendar, of a `zone` such as "Europe/Berlin". `next`
     instead of `last` is the stretch of time behind the row.
 
+    Some windows begin anew at a row: at one that comes more than a `gap` after the one before it, where the flag in
+    `since` is true, or with the calendar's unit where `last` is "this day" (hour, week, month, quarter, year, iso
+    year), in a `zone` such as "Europe/Berlin".
+
     >>> import numpy as np, slidewise as sw
     >>> sw.rolling(np.array([4, 5, 3, 4, 0, 4, 4]), sw.max, rows=3)
     array([4, 5, 5, 5, 4, 4, 4])
     >>> sw.rolling(np.array([1.0, 2.0, 3.0]), sw.sum, times=np.array([0, 1, 10]), last=5)
     array([1., 3., 3.])
+    >>> sw.rolling(np.array([1, 2, 3, 4]), sw.sum, since=np.array([False, False, True, False]))
+    array([1, 3, 3, 7])
     """
     if not isinstance(op, Operator):
         raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
+    anew = gap is not None or since is not None
     length = next if last is None else last
     series = values if isinstance(values, tuple) else (values,)
     on_time = op.goes_by_time(len(series)) and rows is not None  # then the times are the operator's alone
-    if (times is None) != (length is None) and not (isinstance(last, str) and last == "all") and not on_time:
+    without_length = anew or on_time or (isinstance(last, str) and last == "all")
+    if (times is None) != (length is None) and not without_length:
         raise WindowError("a time window needs both times= and last=, such as last='10 minutes'")
-    window = Window.of(
-        last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone, next=next
-    )
+    mark = None if since is None else "since"
+    options = {"closed": closed, "at_least": at_least, "grain": grain, "delay": delay, "gap": gap, "zone": zone}
+    window = Window.of(last, rows=rows, since=mark, next=next, **options)  # type: ignore[arg-type]
+    if times is None and window.kind.clocked:
+        raise WindowError(f"{window.words} goes by the times of rows; give times=")
     check_partials(op, window)
     from slidewise.columns.answer_series import series_like
     from slidewise.columns.operator_types import check_types, readied, restored
@@ -69,21 +81,26 @@ def rolling(
     columns = [read(values, name) for values, name in zip(series, names, strict=True)]
     when = None if times is None else read(times, "times")
     keys = None if by is None else read(by, "by")
-    check_lengths(columns, {"times": when, "by": keys})
+    flags = None if since is None else read(since, "since")
+    check_lengths(columns, {"times": when, "by": keys, "since": flags})
     check_types(op, columns, names)
 
     if op.goes_by_time(len(series)):
         if when is None:
             raise SlidewiseError(f"{op.name} goes by the rows' times; give them as times=, beside last= or rows=")
+        if flags is not None:
+            raise SlidewiseError(f"{op.name} goes by the rows' times; over since= it is for definitions, sw.Sliding")
         from slidewise.engine.computed.over_series import rolling_on_time
 
         return rolling_on_time(op, series, columns, times, when, keys, window)
 
     columns = readied(op, columns)
 
+    from slidewise.engine.column_checks import true_rows
     from slidewise.engine.evaluate import answer
 
-    fields, valid = answer(op, columns, window, when, keys)
+    marks = None if flags is None else true_rows(flags, "since=", "since")
+    fields, valid = answer(op, columns, window, when, keys, marks)
     if op.traits.per is not None:
         from slidewise.engine.answers import maps_like
 

@@ -6,7 +6,7 @@ Plain data; nothing here runs. An aggregate that stands in several expressions i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -76,7 +76,10 @@ def stages_of(columns: Mapping[str, Expression], on: str | None = None, others: 
     def plain(aggregate: Aggregate) -> PlainAggregate:
         columns = tuple([column(part) for part in aggregate.columns])
         condition = None if aggregate.condition is None else column(aggregate.condition)
-        return PlainAggregate(aggregate.operator, columns, condition, aggregate.window)
+        window = aggregate.window
+        if window is not None and aggregate.since is not None:
+            window = replace(window, reset=replace(window.reset, column=column(aggregate.since)))  # type: ignore[type-var]
+        return PlainAggregate(aggregate.operator, columns, condition, window)
 
     names = {one.key(): name for name, one in reversed(list(columns.items())) if isinstance(one, Aggregate)}
     aggregates: dict[str, PlainAggregate] = {}
@@ -137,7 +140,7 @@ def reader_of(columns: Mapping[str, Expression], argument: Expression) -> str:
     """The first of a definition's columns with an aggregate that reads this argument, or has it for a condition."""
     for name, column in columns.items():
         for aggregate in all_aggregates({name: column}):
-            parts = (*aggregate.columns, aggregate.condition)
+            parts = (*aggregate.columns, aggregate.condition, aggregate.since)
             if any(isinstance(part, Expression) and part.key() == argument.key() for part in parts):
                 return name
     raise KeyError(argument.key())
@@ -149,8 +152,8 @@ def argument_columns(aggregate: Aggregate) -> list[str]:
 
 
 def condition_columns(aggregate: Aggregate) -> list[str]:
-    """The columns that an aggregate's condition reads."""
-    return [] if aggregate.condition is None else _names(aggregate.condition)
+    """The columns that an aggregate's conditions read: that of its rows, and that of where its window begins anew."""
+    return [name for part in (aggregate.condition, aggregate.since) if part is not None for name in _names(part)]
 
 
 def columns_read(aggregate: Aggregate) -> list[str]:

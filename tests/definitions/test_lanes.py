@@ -513,6 +513,35 @@ CASES = [
         ),
         BIG,
     ),
+    Case(
+        "sessions",
+        sliding(
+            total=sw.sum("load").over(gap="1s"),
+            rows=sw.count().over(gap="2s"),
+            good=sw.mean("temp").where("ok").over(gap="1s", at_least=2),
+            before=sw.sum("load").over(gap="1s", closed="left"),
+            listed=sw.collect("load").over(gap="1500ms"),
+            word=sw.last("tag").over(gap="1s"),
+            middle=sw.median("load").over(gap="2s"),
+            drop=longest_drop("load").over(gap="1s"),
+            newest=sw.first_k(2)("load").over(gap="1s", closed="left"),
+        ),
+        BIG,
+    ),
+    Case(
+        "since a row",
+        sliding(
+            total=sw.sum("load").over(since="ok"),
+            rows=sw.count().over(since=sw.col("load") > 2),
+            good=sw.mean("temp").where(sw.col("load") > 0).over(since="ok", at_least=2),
+            before=sw.sum("load").over(since="ok", closed="left"),
+            listed=sw.collect("load").over(since=sw.col("tag") == "x", closed="left"),
+            word=sw.last("tag").over(since="ok"),
+            middle=sw.median("load").over(since="ok"),
+            drop=longest_drop("load").over(since="ok"),
+        ),
+        BIG,
+    ),
     Case("grain, times as states", sliding(newest=sw.argmax("load", "ts").over("6s", grain="4s")), BIG),
     Case(
         "tuples as answers",
@@ -554,7 +583,13 @@ CASES = [
     Case("own operator", sliding(drop=longest_drop("load").over("9s"), by_rows=longest_drop("seq").over(rows=4)), BIG),
     Case(
         "in input order",
-        sw.Sliding(by="machine", last=sw.collect("seq").over(rows=3), all=sw.sum("seq").over("all")),
+        sw.Sliding(
+            by="machine",
+            last=sw.collect("seq").over(rows=3),
+            all=sw.sum("seq").over("all"),
+            since=sw.sum("seq").over(since="ok"),
+            since_before=sw.count().over(since="ok", closed="left"),
+        ),
         BIG,
     ),
 ]
@@ -601,6 +636,31 @@ CASES += [
         (pa.int64(), [s - 10 for s in _SECONDS], 2.5, 0.75),
         (pa.float64(), [s / 8 - 1 for s in _SECONDS], 0.75, 0.5),
         (pa.float64(), [2.0**60 + s * 2.0**10 for s in _SECONDS], 2.0**12, 3),
+    ]
+]
+
+_HOURS = [random.Random(6).randrange(-200, 200) for _ in range(30)]  # hours about changes of clocks
+CASES += [
+    Case(
+        f"calendar, times as {kind}",
+        sliding(
+            hour=sw.count().over("this hour", zone="Europe/Berlin"),
+            day=sw.sum("load").over("this day", zone="Europe/Berlin"),
+            before=sw.sum("load").over("this day", zone="America/New_York", closed="left"),
+            plain=sw.sum("load").where("ok").over("this day"),
+            week=sw.collect("load").over("this week", zone="Asia/Kolkata"),
+            month=sw.max("temp").over("this month", zone="Europe/Berlin"),
+            quarter=sw.count().over("this quarter"),
+            year=sw.median("load").over("this year"),
+            iso_year=sw.count("load").over("this iso year", zone="Australia/Lord_Howe"),
+        ),
+        _with_times(pa.array([moment + timedelta(hours=hour / per) for hour in _HOURS]).cast(kind)),
+    )
+    for kind, moment, per in [
+        (pa.timestamp("us", "UTC"), datetime(2024, 3, 31, tzinfo=UTC), 24),
+        (pa.timestamp("s"), datetime(2024, 10, 27), 60),
+        (pa.timestamp("ns"), datetime(1970, 1, 1), 2),
+        (pa.date32(), datetime(1964, 12, 27), 1 / 24),
     ]
 ]
 
@@ -681,6 +741,7 @@ CASES += [
             before=sw.lag("moment").over("all"),
             oldest=sw.first_k(2)("moment").over("9s", at_least=2),
             newest=sw.last_k(2)("moment").over("all"),
+            session=sw.lag("moment").over(gap="2s"),
             mode=sw.mode("moment").over("all"),
             top=sw.top_k(1)("moment").over("9s", closed="both"),
             top_so_far=sw.top_k(2)("moment").over("all"),

@@ -99,6 +99,9 @@ OLD = sliding(
     most=sw.max("x").over("40s", grain="2s"),
     all=sw.sum("n").over("all"),
     so_far=sw.stddev("x").over("all"),
+    session=sw.sum("n").over(gap="1s"),
+    since=sw.max("x").over(since="ok"),
+    day=sw.sum("x").over("this day", zone="Asia/Kolkata"),
     words=sw.collect("id").over("10s"),
 )
 # What can be computed from what the old definition stored, each by itself.
@@ -119,6 +122,9 @@ COMPLETE = {
     "cells of rows": sw.sum("n").over("40s", grain="4s"),
     "its state": sw.sum("n").over("all", closed="left"),
     "another state": sw.stddev("x").over("all"),
+    "its session": sw.sum("n").over(gap="1s", closed="left"),
+    "its rows since": sw.max("x").over(since="ok"),
+    "its day": sw.sum("x").over("this day", zone="Asia/Kolkata"),
     "listed": sw.collect("n").over(rows=4),
 }
 # What cannot be known yet.
@@ -133,6 +139,9 @@ PARTIAL = {
     "more cells": sw.mean("x").over("80s", grain="2s"),
     "coarser cells, longer": sw.max("x").over("60s", grain="10s"),
     "new so far": sw.max("n").over("all"),
+    "another session so far": sw.sum("n").over(gap="5s"),
+    "another day so far": sw.sum("x").over("this day"),
+    "since another row so far": sw.max("x").over(since=sw.col("n") == 3),
     "half known": sw.covariance("x", "y").over("30s"),
 }
 

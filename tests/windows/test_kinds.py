@@ -15,16 +15,18 @@ from slidewise.live.batch import evaluate
 from slidewise.live.panes import pane
 from slidewise.windows import Keeps, Kind, Window
 from slidewise.windows.ahead import AHEAD
+from slidewise.windows.calendar import CALENDAR
 from slidewise.windows.delayed import DELAYED
 from slidewise.windows.grain import GRAIN
 from slidewise.windows.limited import LIMITED
 from slidewise.windows.months import MONTHS
 from slidewise.windows.rows import ROWS
 from slidewise.windows.running import RUNNING
+from slidewise.windows.session import SESSION, SINCE
 from slidewise.windows.time import TIME
 
 PACKAGE = Path(slidewise.__file__).parent
-KINDS = [ROWS, TIME, RUNNING, GRAIN, LIMITED, DELAYED, MONTHS, AHEAD]
+KINDS = [ROWS, TIME, RUNNING, GRAIN, LIMITED, DELAYED, MONTHS, AHEAD, SESSION, SINCE, CALENDAR]
 
 # Where modules tell kinds apart by what they keep of a key, and why.
 DISPATCH = {
@@ -108,6 +110,9 @@ def test_every_kind_has_bounds_and_a_keeper() -> None:
         (Window.of("1 quarter", zone="Europe/Berlin"), MONTHS, "3 months"),
         (Window.of(next="1 hour"), AHEAD, "the next 1 hour"),
         (Window.of("1 hour", delay="1s"), DELAYED, "1 hour, ending 1 second before the row"),
+        (Window.of(gap="30 minutes"), SESSION, "the session so far, with gaps of 30 minutes at most"),
+        (Window.of(since="login"), SINCE, "everything since the last row with login"),
+        (Window.of("this day", zone="Europe/Berlin"), CALENDAR, "this day in Europe/Berlin"),
     ],
 )
 def test_a_window_knows_its_kind(window: Window, kind: Kind, words: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.series import Column
-from slidewise.engine.column_checks import present
+from slidewise.engine.column_checks import present, true_rows
 from slidewise.engine.window_spec import WindowSpec
 
 if TYPE_CHECKING:
@@ -39,3 +39,10 @@ def columns_of(batch: Batch, spec: WindowSpec) -> tuple[list[Column], Array | No
     flag = None if spec.condition is None else batch.column(spec.condition)
     valid = present(columns, spec.condition, flag)
     return columns or [Column(np.zeros(batch.count, np.int64), None, lambda x: x)], valid
+
+
+def marks_of(batch: Batch, spec: WindowSpec) -> Array | None:
+    """Which rows mark that windows begin anew; None where the spec has no such rows."""
+    if spec.mark is None:
+        return None
+    return true_rows(batch.column(spec.mark), f"since={spec.mark!r}", spec.mark)

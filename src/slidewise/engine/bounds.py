@@ -11,11 +11,15 @@ from slidewise.arrays import Array
 from slidewise.engine.sorting import RowOrder
 from slidewise.errors import SlidewiseError, SnapshotError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
-from slidewise.kernels.bounds.queries import shifted_bounds
+from slidewise.kernels.bounds.queries import query_bounds, shifted_bounds
+from slidewise.kernels.bounds.resets import goes_on, newest_beginnings, rows_that_begin
 from slidewise.kernels.bounds.rows_and_times import newest_rows, row_bounds, time_bounds
 from slidewise.kernels.order.grouping import Grouped
 from slidewise.windows import Duration, Months, Window
+from slidewise.windows.calendar import MOMENTS_NEEDED
 from slidewise.windows.extent import Extent
+from slidewise.windows.kind import Reset
+from slidewise.windows.running import RUNNING
 
 if TYPE_CHECKING:
     from slidewise.columns.series import Column
@@ -26,10 +30,13 @@ _FARTHEST = 2**64 - 1
 Sorted = RowOrder | Grouped
 
 
-def find_bounds(window: Window, times: Column | None, order: Sorted | None, count: int) -> tuple[Array, Array, int]:
+def find_bounds(
+    window: Window, times: Column | None, order: Sorted | None, count: int, marks: Array | None = None
+) -> tuple[Array, Array, int]:
     """The bounds of each row's window, and a position where times run backwards, or -1.
 
-    `order` brings rows into the order of keys; None is for one key whose rows stand as they are.
+    `order` brings rows into the order of keys; None is for one key whose rows stand as they are. `marks` are the rows
+    at which windows begin anew, where these are marked.
     """
     index = np.int32 if count < 2**31 - 1 else np.int64
     starts, ends = np.empty(count, index), np.empty(count, index)
@@ -38,9 +45,50 @@ def find_bounds(window: Window, times: Column | None, order: Sorted | None, coun
     offsets = np.array([0, count]) if order is None else order.offsets
     if window.kind.numbered or times is None:
         row_bounds(offsets, min(window.rows or count, count), window.open_right, starts, ends)
+        if window.reset is not None:
+            numbers = np.arange(count)
+            starts[:] = np.minimum(_beginnings(window.reset, numbers, offsets, marks, order), ends)
         return starts, ends, -1
     places = times.data if order is None else order.to_sorted(times.data)
-    return starts, ends, bounds_along(window.extent(times.unit), places, offsets, starts, ends)
+    backwards = bounds_along(window.extent(times.unit), places, offsets, starts, ends)
+    if window.reset is not None and backwards < 0:
+        newest = _beginnings(window.reset.ticking(times.unit), places, offsets, marks, order)
+        upto = ends if not window.open_right else _ends_of_peers(places, offsets, ends.dtype)
+        starts[:] = np.minimum(newest[upto - 1], ends)
+    return starts, ends, backwards
+
+
+def _beginnings(reset: Reset, places: Array, offsets: Array, marks: Array | None, order: Sorted | None) -> Array:
+    """For each sorted row the newest one up to it at which windows begin anew; `marks` stand in the input's order."""
+    if marks is not None and order is not None:
+        marks = order.to_sorted(marks)
+    return newest_beginnings(rows_that_begin(reset, places, offsets, marks))
+
+
+def _ends_of_peers(places: Array, offsets: Array, index: Any) -> Array:
+    """One past the last peer of each row."""
+    starts, ends = np.empty(len(places), index), np.empty(len(places), index)
+    bounds_along(Extent(RUNNING, None, None, True, False), places, offsets, starts, ends)
+    return ends
+
+
+def query_bounds_anew(
+    reset: Reset, places: Array, offsets: Array, marks: Array | None, queries: Array, query_offsets: Array, left: bool
+) -> tuple[Array, Array]:
+    """The events [starts, ends) in windows that begin anew and end at the places of queries, which see no one another;
+    key k has the events offsets[k:k + 2] and the queries query_offsets[k:k + 2], both sorted."""
+    everything = Extent(RUNNING, None, None, True, False)
+    firsts, upto = query_bounds(everything, places, offsets, queries, query_offsets)
+    ends = upto
+    if left:
+        _, ends = query_bounds(everything._replace(open_right=True), places, offsets, queries, query_offsets)
+    starts = np.array(ends)
+    seen = upto > firsts
+    last = upto[seen] - 1
+    seen[seen] = goes_on(reset, places[last], queries[seen])
+    newest = newest_beginnings(rows_that_begin(reset, places, offsets, marks))
+    starts[seen] = newest[upto[seen] - 1]
+    return np.minimum(starts, ends), ends
 
 
 def spec_bounds(spec: WindowSpec, places: Array, offsets: Array, peers: bool) -> tuple[Array, Array]:
@@ -107,6 +155,9 @@ _PASSES: dict[str, Callable[[Extent, Array, Array, Array, Array], int]] = {
     "delayed": _shifted,
     "months": _shifted,
     "ahead": _shifted,
+    "session": _stretch,
+    "since": _stretch,
+    "calendar": _stretch,
 }
 
 
@@ -122,14 +173,16 @@ def check_times(window: Window, times: Column) -> None:
         text = len(data) and isinstance(data[0], str)
         read = "; these are text, so give them as np.asarray(times).astype('datetime64[us]')" if text else ""
         raise WindowError(f"times must be timestamps, dates or numbers{read}")
+    name, length = ("last" if window.kind.timed else "gap"), window.measure
     if times.unit is not None:
-        if not isinstance(window.last, Duration | Months | None):
-            raise WindowError(
-                f"times are timestamps, but last={window.last!r} is a number; write it as '10 minutes', say"
-            )
+        if not isinstance(length, Duration | Months | None):
+            raise WindowError(f"times are timestamps, but {name}={length!r} is a number; write it as '10 minutes', say")
         return
-    if isinstance(window.last, Duration | Months):
-        raise WindowError(f"times are numbers, but the window lasts {window.last}; give last= as a number")
+    if window.needs_moments:
+        raise WindowError(f"times are numbers, and {window.words} is a part of the calendar; {MOMENTS_NEEDED}")
+    if isinstance(length, Duration | Months):
+        lasts = "lasts" if name == "last" else "is a session with gaps of"
+        raise WindowError(f"times are numbers, but the window {lasts} {length}; give {name}= as a number")
     if data.dtype == np.float64 and not np.isfinite(data).all():
         wrong = int((~np.isfinite(data)).argmax())
         raise SlidewiseError(f"times holds {data[wrong]} at position {wrong}; times must be finite")

@@ -63,13 +63,16 @@ def present(columns: list[Column], condition: str | None, flag: Column | None) -
     valid = all_valid(columns)
     if flag is None:
         return valid
-    if flag.data.dtype != bool and not (flag.is_object and (flag.valid is None or not flag.valid.any())):
-        raise InputError(
-            f"where({condition!r}) needs a boolean column, but {condition!r} holds {_kind(flag)}; compute one first"
-        )
-    data = flag.data.astype(np.bool_)
-    true = data if flag.valid is None else data & flag.valid
+    true = true_rows(flag, f"where({condition!r})", condition)
     return true if valid is None else valid & true
+
+
+def true_rows(flag: Column, what: str, name: object) -> Array:
+    """In which rows a boolean column is true; null is not. `what` says in errors who needs it."""
+    if flag.data.dtype != bool and not (flag.is_object and (flag.valid is None or not flag.valid.any())):
+        raise InputError(f"{what} needs a boolean column, but {name!r} holds {_kind(flag)}; compute one first")
+    data: Array = flag.data.astype(np.bool_)
+    return data if flag.valid is None else data & flag.valid
 
 
 def arrow_type(series: Any, column: Column | None = None) -> Any:

@@ -33,8 +33,10 @@ def answer(
     window: Window,
     times: Column | None,
     keys: Column | None,
+    marks: Array | None = None,
 ) -> tuple[dict[str, Array], Array | None]:
-    """An operator over each row's window of series: the answers' fields by name, and which rows have one."""
+    """An operator over each row's window of series: the answers' fields by name, and which rows have one. `marks` are
+    the rows at which windows begin anew, where these are marked."""
     m = len(columns[0])
     valid = all_valid(columns)
     least = at_least(op, window)
@@ -46,7 +48,7 @@ def answer(
     inputs = [column.data if grouped is None else grouped.to_sorted(column.data) for column in columns]
     droppable = least <= 1 or (keys is None and op.traits.never_raises)
     own = np.arange(m) if op.traits.own_value is not None else None
-    if rows is not None and valid is None and window.usual_ends and droppable:
+    if rows is not None and valid is None and window.usual_ends and droppable and window.reset is None:
         answers = plain_rows(op, inputs, rows, None if grouped is None else grouped.offsets)
         if least > 1:
             enough = np.minimum(np.arange(1, m + 1), rows) >= least
@@ -54,7 +56,7 @@ def answer(
     else:
         if times is not None:
             check_times(window, times)
-        starts, ends, backwards = find_bounds(window, times, grouped, m)
+        starts, ends, backwards = find_bounds(window, times, grouped, m, marks)
         if times is not None and backwards >= 0:
             raise backwards_error(times, grouped)
         present = valid if grouped is None or valid is None else grouped.to_sorted(valid)

@@ -16,16 +16,17 @@ from slidewise.arrays import Array
 from slidewise.columns.operator_types import as_numbers
 from slidewise.columns.series import Column
 from slidewise.engine.answers import as_arrays, check_inputs, typed
-from slidewise.engine.batch import Batch, columns_of
+from slidewise.engine.batch import Batch, columns_of, marks_of
 from slidewise.engine.joining import as_python
 from slidewise.engine.point_in_time.queries import Queries
-from slidewise.engine.running_pane import RunningPane
+from slidewise.engine.running_pane import Read, RunningPane
 from slidewise.engine.sorting import mark_peers
-from slidewise.engine.window_spec import Member, WindowSpec
+from slidewise.engine.window_spec import Marked, Member, WindowSpec
 from slidewise.errors import SumOverflowError
+from slidewise.kernels.bounds.resets import goes_on, rows_that_begin
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.order.grouping import Grouped
-from slidewise.kernels.passes.running import running
+from slidewise.kernels.passes.running import KeySegments, running
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +67,7 @@ class RunningBatch:
         self._panes: list[RunningPane] = []
         self._after: _States | None = None
         columns, valid = columns_of(batch, spec)
+        marks = marks_of(batch, spec)
         types = [batch.kind_of(name) for name in spec.columns]
         for member in spec.members:
             check_inputs(member.operator, spec.columns, columns, types)
@@ -73,9 +75,9 @@ class RunningBatch:
         if queries is not None or not spec.is_open:
             with suppress(SumOverflowError) if peers else nullcontext():  # a sum may fit once the last peer is in
                 states = _States.of(before, len(spec.members))
-                compiled = _compiled(batch, spec, places, peers, columns, valid, states, queries)
+                compiled = _compiled(batch, spec, places, peers, columns, valid, marks, states, queries)
         if compiled is None:
-            answers = self._row_by_row(batch, places, before, peers, columns, valid, queries)
+            answers = self._row_by_row(batch, places, before, peers, columns, valid, marks, queries)
             self._arrays = as_arrays(spec, types, answers)
         else:
             by_member, self._after = compiled
@@ -105,6 +107,7 @@ class RunningBatch:
         peers: bool,
         columns: list[Column],
         valid: Array | None,
+        marks: Array | None,
         queries: Queries | None,
     ) -> list[list[Any]]:
         """The answers of each row, or of each query, from panes of Python objects."""
@@ -113,12 +116,12 @@ class RunningBatch:
         values = zip(*(as_python(column, column.data).tolist() for column in columns), strict=True)
         counted = [True] * batch.count if valid is None else valid.tolist()
         codes = batch.codes.tolist()
-        rows = [
-            (place, row if counts else None)
-            for place, row, counts in zip(places.tolist(), values, counted, strict=True)
-        ]
+        read: list[Read] = [row if counts else None for row, counts in zip(values, counted, strict=True)]
+        if marks is not None:
+            read = [Marked(*row) for row in zip(marks.tolist(), read, strict=True)]
+        rows = list(zip(places.tolist(), read, strict=True))
         if queries is not None:
-            return _query_by_query(self._spec, panes, places, codes, [row for _, row in rows], queries)
+            return _query_by_query(self._spec, panes, places, codes, rows, queries)
         if not peers:
             return [panes[k].take(*row) for k, row in zip(codes, rows, strict=True)]
         answers: list[list[Any]] = []
@@ -132,35 +135,98 @@ def _query_by_query(
 ) -> list[list[Any]]:
     """The answers of queries from panes, which take in the rows before each, and in the end all of them."""
     offsets = np.searchsorted(codes, np.arange(len(panes) + 1))
-    _, ends = queries.bounds(spec, places, offsets)
+    ends = queries.upto(spec, places, offsets)
     taken = offsets[:-1].tolist()
     answers = []
-    for k, end in zip(queries.codes.tolist(), ends.tolist(), strict=True):
+    for k, end, place in zip(queries.codes.tolist(), ends.tolist(), queries.places(spec).tolist(), strict=True):
         for row in rows[taken[k] : end]:
-            panes[k].add(row)
+            panes[k].add(*row)
         taken[k] = max(taken[k], end)
-        answers.append(panes[k].answers())
+        answers.append(panes[k].answers_at(place))
     for k, stop in enumerate(offsets[1:].tolist()):
         for row in rows[taken[k] : stop]:
-            panes[k].add(row)
+            panes[k].add(*row)
     return answers
 
 
 class _States(NamedTuple):
-    """How many rows each key has had, and for each member the states of all keys, None where a key has none."""
+    """How many rows each key has had, and for each member the states of all keys, None where a key has none; and the
+    places of the keys' newest rows, None where they are not known."""
 
     counts: Array
     states: list[list[Any]]
+    newest: list[Any]
 
     @classmethod
     def of(cls, stored: StoredStates, members: int) -> _States:
         counts = np.array([0 if pane is None else pane.count for pane in stored.panes], np.int64)
         held = [pane.states if pane is not None and pane.count else [None] * members for pane in stored.panes]
-        return cls(counts, [[states[j] for states in held] for j in range(members)])
+        newest = [None if pane is None else pane.newest for pane in stored.panes]
+        return cls(counts, [[states[j] for states in held] for j in range(members)], newest)
 
     def pane(self, spec: WindowSpec, k: int) -> RunningPane:
         count = int(self.counts[k])
-        return RunningPane.of(spec, count, [part[k] for part in self.states] if count else [])
+        return RunningPane.of(spec, count, [part[k] for part in self.states] if count else [], self.newest[k])
+
+    def after(self, places: Array, offsets: Array) -> list[Any]:
+        """The places of the keys' newest rows behind rows at these places, key k at offsets[k:k + 2]."""
+        newest = list(self.newest)
+        full = np.flatnonzero(np.diff(offsets)[: len(newest)])
+        for k, place in zip(full.tolist(), places[offsets[1:][full] - 1].tolist(), strict=True):
+            newest[k] = place
+        return newest
+
+
+class _Segments(NamedTuple):
+    """Rows cut where windows begin anew: the segments, that of each answer, and the last row that an answer can see.
+
+    `over` are the queries whose windows hold no rows, since they end after a segment does.
+    """
+
+    cut: KeySegments
+    of_answers: Array
+    over: Array | None
+
+    @classmethod
+    def of(
+        cls,
+        spec: WindowSpec,
+        places: Array,
+        offsets: Array,
+        marks: Array | None,
+        before: _States,
+        queries: Queries | None,
+        seen: Array,
+        codes: Array,
+    ) -> _Segments:
+        """The segments of rows sorted by key; `seen` are one past the last row that each answer knows of, which is that
+        of its key."""
+        keys = len(before.newest)
+        if spec.reset is None:
+            return cls(KeySegments.whole(offsets).of_first(keys), codes, None)
+        begins = rows_that_begin(spec.reset, places, offsets, marks)
+        known = [k for k, newest in enumerate(before.newest) if newest is not None]
+        newest = np.array([before.newest[k] for k in known], places.dtype)
+        firsts = offsets[:-1][known]
+        full = firsts < offsets[1:][known]  # of keys that have had rows, and have new ones: these may go on
+        goes = np.zeros(len(places), np.bool_)
+        goes[firsts[full]] = goes_on(spec.reset, newest[full], places[firsts[full]])
+        begins &= ~goes if marks is None else ~goes | marks
+        cut = KeySegments.cut(offsets, begins).of_first(keys)
+        of_rows = np.repeat(np.arange(len(cut.offsets) - 1), np.diff(cut.offsets))
+        has_rows = seen > offsets[:-1][codes]
+        of_answers = cut.firsts[codes]
+        of_answers[has_rows] = of_rows[seen[has_rows] - 1]
+        if queries is None:
+            return cls(cut, of_answers, None)
+        last = np.zeros(len(seen), places.dtype)
+        last[has_rows] = places[seen[has_rows] - 1]
+        of_keys, is_known = np.zeros(keys, places.dtype), np.zeros(keys, np.bool_)
+        of_keys[known] = newest
+        is_known[known] = True
+        last[~has_rows] = of_keys[codes[~has_rows]]
+        over = ~goes_on(spec.reset, last, queries.places(spec)) | ~(has_rows | is_known[codes])
+        return cls(cut, of_answers, over)
 
 
 def _compiled(
@@ -170,6 +236,7 @@ def _compiled(
     peers: bool,
     columns: list[Column],
     valid: Array | None,
+    marks: Array | None,
     before: _States,
     queries: Queries | None,
 ) -> tuple[list[Answers], _States] | None:
@@ -180,39 +247,54 @@ def _compiled(
     keys = len(before.counts)
     if places.dtype == object or any(column.unit is not None for column in columns):
         return None
+    if spec.reset is not None and places.dtype == np.int64 and float in map(type, before.newest):
+        return None
     grouped = Grouped(batch.codes, max(keys, 1))
     offsets = grouped.offsets
     codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) if queries is None else queries.codes
     seen = np.ones(batch.count, np.bool_) if valid is None else grouped.to_sorted(valid)
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen)])
+    places = grouped.to_sorted(places)
     if queries is not None:
-        _, ends = queries.bounds(spec, grouped.to_sorted(places), offsets)
+        _, ends = queries.bounds(spec, places, offsets)
     elif not peers or spec.numbered:
         ends = np.arange(1, batch.count + 1)
     else:  # rows of equal time have the answer of the last of them
         group = np.empty(batch.count, np.int64)
-        mark_peers(grouped.to_sorted(places), offsets, group)
+        mark_peers(places, offsets, group)
         ends = np.searchsorted(group, group, side="right")
-    new = total[ends] - total[offsets[:-1]][codes]
-    last = total[offsets[:-1]][codes] + new - 1  # the row, among those that count, whose answer is meant
-    counts = before.counts[codes] + new if keys else new
-    gained = np.diff(total[offsets])[:keys]
+    upto = ends if queries is None or spec.reset is None else queries.upto(spec, places, offsets)
+    marks = None if marks is None else grouped.to_sorted(marks)
+    segments, of_answers, over = _Segments.of(spec, places, offsets, marks, before, queries, upto, codes)
+    begin = total[segments.offsets[of_answers]]
+    new = np.maximum(total[ends] - begin, 0)
+    anew = of_answers != segments.firsts[codes] if keys else np.zeros(len(codes), np.bool_)
+    if over is not None:
+        new, anew = np.where(over, 0, new), anew | over
+    last = begin + new - 1  # the row, among those that count, whose answer is meant
+    sources = np.where(anew, keys, codes)  # the key whose state goes on, or a last one that has none
+    had = np.append(before.counts, 0)
+    counts = had[sources] + new if keys else new
+    cut = KeySegments(total[segments.offsets], segments.firsts, segments.lasts)
+    gained = np.diff(cut.offsets)[segments.lasts][:keys]
+    after = np.where(segments.firsts == segments.lasts, before.counts, 0)[:keys] if keys else before.counts
     by_member, states = [], []
     for member, old in zip(spec.members, before.states, strict=True):
         if member.operator.traits.counts_rows:
             answers = Answers([counts.copy()], None)
-            states.append((before.counts + gained).tolist())
+            states.append((after + gained).tolist())
         else:
             inputs = [grouped.to_sorted(as_numbers(member.operator, column).data)[seen] for column in columns]
-            result = running(member.operator, inputs, total[offsets], old)
+            result = running(member.operator, inputs, cut, old)
             if result is None:
                 return None
             states.append(result[1])
-            answers = _looked_up(member, result[0], last, new > 0, codes, old)
+            answers = _looked_up(member, result[0], last, new > 0, sources, [*old, None])
         enough = counts >= member.least
         answers = answers.limited(enough)
         by_member.append(answers if queries is not None else answers.moved(grouped.to_input))
-    return by_member, _States(before.counts + gained, states)
+    newest = before.newest if spec.reset is None else before.after(places, offsets)
+    return by_member, _States(after + gained, states, newest)
 
 
 def _looked_up(member: Member, answers: Answers, last: Array, new: Array, codes: Array, old: list[Any]) -> Answers:

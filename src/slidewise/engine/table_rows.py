@@ -17,7 +17,7 @@ from slidewise.columns.series import Column, read
 from slidewise.definition import Definition
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.bounds import find_bounds
-from slidewise.engine.column_checks import arrow_type, present, time_column
+from slidewise.engine.column_checks import arrow_type, present, time_column, true_rows
 from slidewise.engine.computed.columns import argument_arrays, argument_types, as_array, check_results, frame_label
 from slidewise.engine.evaluate import over_bounds, plain_rows, several_over_bounds
 from slidewise.engine.sorting import RowOrder, key_codes, sort_rows
@@ -27,6 +27,7 @@ from slidewise.operators.aggregate import PlainAggregate, at_least
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
 from slidewise.windows import Duration, Months, Window
+from slidewise.windows.calendar import MOMENTS_NEEDED
 
 
 class TableRows:
@@ -109,19 +110,28 @@ class TableRows:
             if self._count:
                 self._check_length(window)
             order = self.order if self._count else None
-            self._bounds[key] = find_bounds(window, self.times, order, self._count)[:2]
+            self._bounds[key] = find_bounds(window, self.times, order, self._count, self._marks(window))[:2]
         return self._bounds[key]
+
+    def _marks(self, window: Window) -> Array | None:
+        """The rows at which a window begins anew, in the table's order; None where no column marks them."""
+        name = window.since
+        return None if name is None else true_rows(self.column(name), f"since={name!r}", name)
 
     def _check_length(self, window: Window) -> None:
         on = self._definition.on
         if self.times is None:
             return
-        if self.times.unit is None and isinstance(window.last, Duration | Months):
-            raise WindowError(f"on={on!r} holds numbers, but the window lasts {window.last}; give it as a number")
-        if self.times.unit is not None and not isinstance(window.last, Duration | Months | None):
+        length = window.measure
+        if self.times.unit is None and window.needs_moments:
             raise WindowError(
-                f"on={on!r} holds timestamps, but the window is the number {window.last!r}; write it as "
-                "'10 minutes', say"
+                f"on={on!r} holds numbers, and {window.words} is a part of the calendar; {MOMENTS_NEEDED}"
+            )
+        if self.times.unit is None and isinstance(length, Duration | Months):
+            raise WindowError(f"on={on!r} holds numbers, but the window lasts {length}; give it as a number")
+        if self.times.unit is not None and not isinstance(length, Duration | Months | None):
+            raise WindowError(
+                f"on={on!r} holds timestamps, but the window is the number {length!r}; write it as '10 minutes', say"
             )
 
     def answer(self, aggregate: PlainAggregate) -> Any:
@@ -170,7 +180,7 @@ class TableRows:
 
     def _has_plain_rows(self, window: Window) -> bool:
         """Whether each row's window is itself and a number of rows before it."""
-        return window.usual_ends and (window.kind.numbered or self.times is None)
+        return window.usual_ends and (window.kind.numbered or self.times is None) and window.reset is None
 
     def _own(self) -> Array | None:
         """The sorted rows that ask, for answers about their own values; None where others ask."""

@@ -37,6 +37,18 @@ class Member(NamedTuple):
     least: int
 
 
+class Marked(NamedTuple):
+    """What a spec reads of a row where rows mark that windows begin anew: whether this one does, and the arguments."""
+
+    begins: bool
+    arguments: tuple[Any, ...] | None
+
+
+def arguments_in(read: Marked | tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """The arguments in what a spec has read of a row."""
+    return read.arguments if type(read) is Marked else read
+
+
 class WindowSpec:
     """Aggregates that see the same rows: the same columns, condition and window.
 
@@ -62,7 +74,7 @@ class WindowSpec:
             "months",
             "tick",
         ),
-        *("numbered", "others", "own", "running", "sharing", "whole", "width"),
+        *("mark", "numbered", "others", "own", "reset", "running", "sharing", "whole", "width"),
     )
 
     def __init__(self, columns: tuple[str, ...], condition: str | None, window: Window, has_time: bool) -> None:
@@ -78,6 +90,8 @@ class WindowSpec:
         self.kind = window.kind
         self.keeps = self.kind.keeps
         self.running = self.keeps is Keeps.STATE
+        self.mark: str | None = window.since  # the column that marks the rows at which windows begin anew
+        self.reset: Any = None if window.reset is None else window.reset.ticking(1)
         self.numbered = window.kind.numbered or not has_time
         extent = window.extent()
         self.is_open = extent.open_right
@@ -97,6 +111,11 @@ class WindowSpec:
         """How far its windows reach back, in the unit of places."""
         of_kind = Extent(self.kind, self.width, self.grain, self.edge, self.is_open, self.limit, self.delay)
         return of_kind._replace(ahead=self.ahead, months=self.months, tick=self.tick)
+
+    @property
+    def runs_empty(self) -> bool:
+        """Whether windows begin anew as time goes on, whatever rows come."""
+        return self.reset is not None and not self.reset.marks
 
     @property
     def before_arguments(self) -> int:
@@ -125,9 +144,12 @@ class WindowSpec:
             scaled = copy(self)
             scaled.tick *= unit
             return scaled
-        if self.numbered or self.width is None:
+        if self.numbered or (self.width is None and self.reset is None):
             return self
         scaled = copy(self)
+        if self.reset is not None:
+            scaled.reset = self.reset.ticking((self.reset.tick or 1) * unit) if self.runs_empty else self.reset
+            return scaled
         scaled.width = Fraction(self.width, unit)
         scaled.delay = None if self.delay is None else Fraction(self.delay, unit)
         scaled.whole = _whole(scaled.width, self.edge, scaled.delay)
@@ -144,8 +166,19 @@ class WindowSpec:
         for member, answer in zip(self.members, answers, strict=True):
             check_answer(member.operator, answer, member.name)
 
-    def arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered."""
+    def arguments(self, row: Mapping[str, Any]) -> Any:
+        """The operator's arguments in a row, or None where the aggregate skips it: one is null, or it is filtered.
+
+        Where rows mark that windows begin anew, `Marked` ones.
+        """
+        if self.mark is None:
+            return self._arguments(row)
+        arguments = self._arguments(row)
+        if self.mark not in row:
+            raise self._missing(row, self.mark)
+        return Marked(self._is_true(row[self.mark], f"since={self.mark!r}"), arguments)
+
+    def _arguments(self, row: Mapping[str, Any]) -> tuple[Any, ...] | None:
         try:
             if self.condition is not None and not self._holds(row[self.condition]):
                 return None
@@ -160,17 +193,23 @@ class WindowSpec:
                 return (0,)
             values = tuple([without_nan(plain_value(row[name]), name, self.others) for name in self.columns])
         except KeyError as error:
-            raise InputError(
-                f"the event has no {error.args[0]!r}, which {self.members[0].name!r} reads; give None where there is "
-                f"no value. It has {', '.join(map(str, row))}"
-            ) from None
+            raise self._missing(row, error.args[0]) from None
         return None if any(value is None for value in values) else values
 
+    def _missing(self, row: Mapping[str, Any], name: str) -> InputError:
+        return InputError(
+            f"the event has no {name!r}, which {self.members[0].name!r} reads; give None where there is no value. It "
+            f"has {', '.join(map(str, row))}"
+        )
+
     def _holds(self, flag: object) -> bool:
+        return self._is_true(flag, f"where({self.condition!r})")
+
+    def _is_true(self, flag: object, what: str) -> bool:
         flag = without_nan(plain_value(flag), "", ("",))
         if flag is None or isinstance(flag, bool):
             return flag is True
-        raise InputError(f"where({self.condition!r}) needs True, False or None, but the event has {flag!r}")
+        raise InputError(f"{what} needs True, False or None, but the event has {flag!r}")
 
 
 def window_specs_of(definition: Definition, spikes: bool) -> list[WindowSpec]:
@@ -252,6 +291,6 @@ _INDEXED: dict[type[Swag], type[Swag]] = {DabaLite: IndexedDabaLite, SubtractOnE
 
 def readers_of(specs: list[WindowSpec]) -> tuple[list[WindowSpec], list[int]]:
     """One spec for each different set of arguments to read from an event, and which of these each spec has."""
-    alike = [(spec.columns, spec.condition) for spec in specs]
+    alike = [(spec.columns, spec.condition, spec.mark) for spec in specs]
     different = list(dict.fromkeys(alike))
     return [specs[alike.index(reader)] for reader in different], [different.index(reader) for reader in alike]

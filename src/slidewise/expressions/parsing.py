@@ -24,6 +24,8 @@
                  over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
     window     = all | 100 rows | 7 days | 1h 30m | 1 month | next 1 hour | 3600          a number where times are
+               | gap 30 minutes | since login | since (kind == 'login')                  begins anew, see docs/guide.md
+               | this hour | this day | this week | this month | this quarter | this year | this iso year
     option     = rows 100 | closed left | at_least 10 | grain 1 hour | delay 1 day | zone 'Europe/Berlin'
 
 `=` is `==` and `<>` is `!=`. Words of the language, functions and built-in operators may be written in capital letters.
@@ -63,6 +65,9 @@ FUNCTIONS = frozenset(name for name in BY_NAME if name.isidentifier() and name n
 _NESTED = 2 * MAX_DEPTH + 10  # a call is written in at most two levels: its sign, and parentheses
 
 
+_TIGHTEST = max(*BINARY.values(), POWER, SIGN) + 1  # no sign binds so tightly: one value, or parentheses
+
+
 class OperatorCall(NamedTuple):
     """An operator with its parameters and arguments, as it was written; `own` is a user's, by its import path."""
 
@@ -91,6 +96,8 @@ class Windowless(Protocol):
         delay: Any = None,
         zone: Any = None,
         next: Any = None,
+        gap: Any = None,
+        since: Any = None,
     ) -> Expression: ...
 
 
@@ -289,7 +296,12 @@ class _ExpressionParser(TokenReader):
                 f"over, since the aggregate {token} needs a window, such as over 10 minutes, over 100 rows or over all",
                 ("over", "where", "per"),
             )
-        return _Parsed(self._over(made), UNKNOWN, token.start)
+        places = {"": self.token().start}
+        window: dict[str, Any] = {}
+        if self._is_word("since"):
+            self.at += 1
+            window["since"] = (yield _TIGHTEST).expression
+        return _Parsed(self._over(made, places, window), UNKNOWN, token.start)
 
     def _take_name(self, name: str) -> bool:
         """Whether this name, which is no word of the language elsewhere, is next; it is read then."""
@@ -309,20 +321,31 @@ class _ExpressionParser(TokenReader):
         except SlidewiseError as error:
             self.fail(str(error), category.start)
 
-    def _over(self, made: Windowless) -> Expression:
+    def _over(self, made: Windowless, places: dict[str, int], window: dict[str, Any]) -> Expression:
         """The aggregate over the window that stands here, with its options in any order."""
-        places = {"": self.token().start}
-        window: dict[str, Any] = {}
-        if self.token().kind is NAME and self.token().value.lower() == "all":
+        if "since" in window:
+            pass
+        elif self._is_word("all"):
             window["last"] = self.taken().value.lower()
         elif self.token().kind is NAME and self.token().value.lower() == "next":
             self.at += 1
             window["next"] = self.length("a length, such as 1 hour, or a number where times are numbers")
+        elif self._is_word("gap"):
+            self.at += 1
+            window["gap"] = self.length("a gap, such as 30 minutes, or a number where times are numbers")
+        elif self._is_word("this"):
+            words = [self.taken().value.lower()]
+            while self.token().kind is NAME and self.token().value.lower() not in OPTIONS and len(words) < 3:
+                words.append(self.taken().value.lower())
+            window["last"] = " ".join(words)
         elif self._is_rows():
             window["rows"] = self.whole_number("a number of rows")
             self.at += 1
         else:
-            window["last"] = self.length("a window: all, 100 rows, 10 minutes, or a number where times are numbers")
+            window["last"] = self.length(
+                "a window: all, 100 rows, 10 minutes, gap 30 minutes, since login, this day, or a number where times "
+                "are numbers"
+            )
         while self.token().kind is NAME and (option := self.token().value.lower()) in OPTIONS:
             if option in window:
                 self.fail(f"{option} is written twice")
@@ -344,6 +367,10 @@ class _ExpressionParser(TokenReader):
         except SlidewiseError as error:
             option = next((option for option in OPTIONS if option in places and option in str(error)), "")
             self.fail(str(error), places[option])
+
+    def _is_word(self, word: str) -> bool:
+        """Whether this word of windows is next, which is no word of the language elsewhere."""
+        return self.token().kind is NAME and self.token().value.lower() == word
 
     def _is_rows(self) -> bool:
         """Whether a number of rows stands here; `5 rows 2` is the number 5, where times are numbers, and an option."""

@@ -13,6 +13,7 @@ from slidewise.errors import InputError, WindowError
 from slidewise.live.types import Time
 from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration, Months
+from slidewise.windows.calendar import MOMENTS_NEEDED
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
@@ -97,7 +98,12 @@ class TimeReader:
                 raise InputError(f"the time {time!r} is one of {kind}, but the stream's times are {self.kind}")
             return
         for name, aggregate in self._definition.aggregates.items():
-            last = None if aggregate.window is None else aggregate.window.last
+            last = None if aggregate.window is None else aggregate.window.measure
+            if kind == NUMBER and aggregate.window is not None and aggregate.window.needs_moments:
+                raise WindowError(
+                    f"times are numbers, but {name!r} is over {aggregate.window.words}, a part of the calendar; "
+                    f"{MOMENTS_NEEDED}"
+                )
             if isinstance(last, Duration | Months) and kind == NUMBER:
                 raise WindowError(f"times are numbers, but {name!r} is over {last}; give its window as a number")
             if isinstance(last, int | float) and kind != NUMBER:

@@ -15,7 +15,7 @@ from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import PLAIN, plain_value, without_nan
-from slidewise.engine.window_spec import WindowSpec
+from slidewise.engine.window_spec import WindowSpec, arguments_in
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier, length_in
 from slidewise.live.operator_errors import raise_operator_error
@@ -54,7 +54,7 @@ class Event:
     """An event that was read and checked: its row, and the arguments that each spec reads from it.
 
     `order` is what orders it among events of its key and time, `number` that of its arrival. A spec's arguments are
-    None where it skips the event.
+    None where it skips the event, and `Marked` ones where events mark that its windows begin anew.
     """
 
     __slots__ = ("arguments", "key", "number", "order", "row", "time")
@@ -95,17 +95,18 @@ class ReorderBuffer:
 
     def event(self, row: EventRow, key: Key, time: Time) -> Event:
         """Read and check an event: what an operator refuses is refused now, and not when it is due."""
-        arguments: list[Arguments | None] = []
+        arguments: list[Any] = []
         extended = self._computed.extended(row)
         for spec in self._specs:
-            values = spec.arguments(extended)
+            read = spec.arguments(extended)
+            values = arguments_in(read)
             if values is not None:
                 try:
                     for member in spec.members:
                         member.operator.lift(*values)
                 except BaseException as error:
                     raise_operator_error(spec, error, "the event was not taken in")
-            arguments.append(values)
+            arguments.append(read)
         for name in self._definition.columns:
             if name in row:
                 raise InputError(f"the event has a column {name!r} already, which is an aggregate's name; rename one")

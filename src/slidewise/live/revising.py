@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
+from slidewise.engine.window_spec import arguments_in
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier
 from slidewise.live.live import Live
@@ -127,10 +128,10 @@ class Revising(Live):
     def forget_rows(self, state: Any, columns: set[str]) -> Callable[[], None]:
         specs = self.specs
         before = [(row, row.place, row.answers) for row in state.rows]
-        parts = state.trees, state.bases, state.rows, state.places
+        parts = state.trees, state.bases, state.rows, state.places, state.beginnings
 
         def undo() -> None:
-            state.trees, state.bases, state.rows, state.places = parts
+            state.trees, state.bases, state.rows, state.places, state.beginnings = parts
             for row, place, answers in before:
                 row.place, row.answers = place, answers
             self._restated = []
@@ -141,12 +142,8 @@ class Revising(Live):
                 row.place = places[row.place[-1]]
             reads = [bool(columns & set(spec.columns)) for spec in specs]
             other = state.moved(state.rows, places, reads, specs)
-            state.trees, state.bases, state.rows, state.places = (
-                other.trees,
-                other.bases,
-                other.rows,
-                other.places,
-            )
+            state.trees, state.bases, state.rows = other.trees, other.bases, other.rows
+            state.places, state.beginnings = other.places, other.beginnings
             answers = {id(row): old for row, _, old in before}
             for index, row in enumerate(state.rows):
                 if row.event is None:
@@ -300,7 +297,7 @@ class _Change:
         self.answers: dict[RevisableRow, list[Any]] = {}
         self.revised: list[RevisableRow] = []
         try:
-            state.add_rows(self.new)
+            state.add_rows(self.new, events)
             pairs.sort(key=lambda pair: pair[0].place)
         except InputError:
             self.undo()
@@ -326,7 +323,9 @@ class _Change:
         values: list[Any] = []
         # A row that counts touches its peers from the first on, also those before a row that does not.
         ranges = [
-            affected for row, event in pairs for affected in state.affected(spec, row, event.arguments[at] is not None)
+            affected
+            for row, event in pairs
+            for affected in state.affected(spec, at, row, arguments_in(event.arguments[at]) is not None)
         ]
         for affected in sorted(ranges, key=lambda affected: affected.start):
             for index in range(max(affected.start, done), affected.stop):

@@ -92,6 +92,8 @@ class Aggregate(Expression):
         delay: Duration | timedelta | str | int | float | None = None,
         zone: str | None = None,
         next: Duration | timedelta | str | int | float | None = None,
+        gap: Duration | timedelta | str | int | float | None = None,
+        since: str | Expression | None = None,
     ) -> Aggregate:
         """Say which rows are in: `"10 minutes"`, `rows=100`, or `"all"` for everything so far.
 
@@ -103,12 +105,18 @@ class Aggregate(Expression):
         With `delay="1 day"` the stretch of time ends one day before the row. `"1 month"`, `"1 quarter"` and `"2 years"`
         go back on the calendar, of a `zone` such as "Europe/Berlin". `next="1 hour"` looks ahead, for labels: rows
         behind this one, up to an hour later.
+
+        Some windows begin anew, and what is kept of a key is one partial aggregate: with `gap="30 minutes"` at a row
+        that comes later than that after the one before it, with `since="login"` at a row where that boolean column, or
+        condition, is true, and with `"this day"` (hour, week, month, quarter, year, iso year) as the calendar's unit
+        begins, in a `zone`.
         """
         if self.window is not None:
             raise SlidewiseError(f"{self!r} has a window already; write a second aggregate for a second window")
-        window = Window.of(
-            last, rows=rows, closed=closed, at_least=at_least, grain=grain, delay=delay, zone=zone, next=next
-        )
+        if since is not None:
+            since = _mark_of(since)
+        options = {"closed": closed, "at_least": at_least, "grain": grain, "delay": delay, "gap": gap, "zone": zone}
+        window = Window.of(last, rows=rows, since=since, next=next, **options)  # type: ignore[arg-type]
         check_partials(self.operator, window)
         return replace(self, window=window)
 
@@ -139,7 +147,12 @@ class Aggregate(Expression):
         return 1 + sum(part.size for part in self._expressions())
 
     def _expressions(self) -> list[Expression]:
-        return [part for part in (*self.columns, self.condition) if isinstance(part, Expression)]
+        return [part for part in (*self.columns, self.condition, self.since) if isinstance(part, Expression)]
+
+    @property
+    def since(self) -> str | Expression | None:
+        """What marks the rows at which the window begins anew, where such a column or condition does."""
+        return None if self.window is None else self.window.since
 
     def _named(self) -> list[str | Expression]:
         """The columns that users name, without those of the time that a definition puts behind them."""
@@ -181,6 +194,24 @@ class PlainAggregate(Aggregate):
 
     columns: tuple[str, ...]
     condition: str | None = None
+
+    @property
+    def since(self) -> str | None:
+        return None if self.window is None else self.window.since
+
+
+def _mark_of(since: str | Expression) -> str | Expression:
+    """What `since` reads of each row: the name of a boolean column, or a condition."""
+    if not isinstance(since, str | Expression):
+        raise SlidewiseError(
+            f"since= takes the name of a boolean column, or a condition such as sw.col('kind') == 'x', not {since!r}"
+        )
+    since = argument_of(since, "since")
+    if isinstance(since, Expression):
+        kind = kind_of(since, lambda _leaf: UNKNOWN)
+        if kind not in (BOOL, UNKNOWN):
+            raise ExpressionError(f"since takes a condition, and `{since}` is {kind.value}")
+    return since
 
 
 def argument_of(argument: str | Expression, what: str) -> str | Expression:
@@ -225,13 +256,26 @@ def parameter_text(value: object) -> str:
 
 def _window_text(window: Window) -> str:
     written = window.written()
-    if "next" in written:
+    if window.reset is not None:
+        text = _reset_text(written)
+    elif "next" in written:
         text = f"next {written.pop('next')}"
     else:
         text = str(written["over"]) if "over" in written else f"{written.pop('rows')} rows"
     if "zone" in written:
         written["zone"] = constant_text(written["zone"])[0]
-    return text + "".join(f" {key} {value}" for key, value in written.items() if key != "over")
+    begun = ("over", "gap", "since")
+    return text + "".join(f" {key} {value}" for key, value in written.items() if key not in begun)
+
+
+def _reset_text(written: dict[str, Any]) -> str:
+    """A window that begins anew as text: `gap 30 minutes`, `since login`, `this day`."""
+    if "gap" in written:
+        return f"gap {written['gap']}"
+    if "since" in written:
+        text = _argument_text(written["since"])
+        return f"since {text}" if isinstance(written["since"], str) else f"since ({text})"
+    return str(written["over"])
 
 
 def check_partials(op: Operator, window: Window) -> None:

@@ -11,6 +11,7 @@ from slidewise.operators.aggregate import PlainAggregate
 from slidewise.spark.column_names import RESERVED, label_name, numbered_names, quoted
 from slidewise.spark.types import SIMPLE, answer_type_of, arrow_type, spark_type
 from slidewise.windows import Duration, Months
+from slidewise.windows.calendar import MOMENTS_NEEDED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,15 +46,20 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
         read = f"; read it as times first: df.withColumn({on!r}, F.to_timestamp({on!r}))" if kind == "string" else ""
         raise InputError(f"on={on!r} has Spark's type {kind}; it must be a timestamp, a date or a number{read}")
     for name, aggregate in definition.aggregates.items():
-        last = None if aggregate.window is None else aggregate.window.last
+        last = None if aggregate.window is None else aggregate.window.measure
+        if numbers and aggregate.window is not None and aggregate.window.needs_moments:
+            raise InputError(
+                f"column {name!r}: on={on!r} holds numbers, and {aggregate.window.words} is a part of the calendar; "
+                f"{MOMENTS_NEEDED}"
+            )
         if last is not None and numbers == isinstance(last, Duration | Months):
             raise InputError(
                 f"column {name!r}: on={on!r} holds {'numbers' if numbers else 'times'}, but the window is {last}; "
                 f"give it as {'a number' if numbers else 'a duration'}"
             )
-        condition = aggregate.condition
-        if condition in schema.names and schema[condition].dataType.simpleString() != "boolean":
-            raise InputError(f"where({condition!r}) needs a boolean column")
+        for what, condition in (("where", aggregate.condition), ("since", aggregate.since)):
+            if condition in schema.names and schema[condition].dataType.simpleString() != "boolean":
+                raise InputError(f"{what}({condition!r}) needs a boolean column")
 
 
 def answer_types(definition: Definition, schema: StructType) -> dict[str, pa.DataType]:

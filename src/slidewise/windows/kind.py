@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from slidewise.windows.window import Window
@@ -26,6 +27,7 @@ class Kind:
     shared: ClassVar[bool] = False  # its windows differ in their length only, so several may share one structure
     timed: ClassVar[bool] = False  # its length is a stretch of time, so rows need times
     own_rows: ClassVar[bool] = False  # every lane tells which row a window is of, for answers about its own value
+    clocked: ClassVar[bool] = False  # it begins anew by the times of rows, so they need times, and it runs empty
     whole: ClassVar[str] = (
         ""  # why a batch of a stream reads a key's whole window, however large; empty where it does not
     )
@@ -44,3 +46,34 @@ class Kind:
     def note(self, window: Window) -> str | None:
         """The line of `explain` about this kind, where there is something to say."""
         return None
+
+
+class Reset(ABC):
+    """Where windows over everything so far begin anew, as plain data.
+
+    One that `marks` goes by the rows themselves, which a column marks; any other by the times of a row and the one
+    before it of the same key, which count in ticks of `tick` nanoseconds, or are numbers where that is None.
+    """
+
+    kind: ClassVar[Kind]
+    marks: ClassVar[bool] = False
+
+    def ticking(self, tick: int | None) -> Any:
+        """The same for times in other ticks."""
+        return self
+
+    @abstractmethod
+    def goes_on(self, before: Any, place: Any) -> bool:
+        """Whether the window of the newest row before a place is also that of the place."""
+
+    @abstractmethod
+    def described(self) -> list[Any]:
+        """All of it that stored state depends on, as JSON holds it: part of fingerprints, so it stays."""
+
+    @abstractmethod
+    def written(self) -> dict[str, Any]:
+        """It as files hold it: arguments of `over`."""
+
+    @abstractmethod
+    def shown(self) -> list[str]:
+        """It as Python: arguments of `over`."""

@@ -8,15 +8,17 @@ from typing import Any
 
 from slidewise.errors import WindowError, did_you_mean
 from slidewise.windows.ahead import AHEAD, check_ahead
+from slidewise.windows.calendar import CalendarUnit
 from slidewise.windows.delayed import DELAYED, check_delay
 from slidewise.windows.duration import Duration
 from slidewise.windows.extent import Extent
 from slidewise.windows.grain import GRAIN, check_grain
-from slidewise.windows.kind import Keeps, Kind
+from slidewise.windows.kind import Keeps, Kind, Reset
 from slidewise.windows.limited import LIMITED
 from slidewise.windows.months import MONTHS, Months
 from slidewise.windows.rows import ROWS, check_rows, is_whole
 from slidewise.windows.running import RUNNING
+from slidewise.windows.session import Gap, Since
 from slidewise.windows.time import TIME, Length, as_written, check_length, length_in
 
 CLOSED = ("right", "both", "left", "neither")
@@ -35,7 +37,7 @@ def check_closed(closed: str) -> str:
 class Window:
     """The last `rows` rows, or the stretch of time `last`, or everything so far when neither is given.
 
-    With both, it is the newest rows of the stretch of time.
+    With both, it is the newest rows of the stretch of time. With `reset`, everything so far begins anew now and then.
 
     `at_least` is the number of rows below which the answer is null; None leaves it to the operator. `grain` rounds the
     old edge of a stretch of time down to a multiple of it, so that rows leave together. With a `delay` the stretch ends
@@ -64,6 +66,7 @@ class Window:
     grain: Length | None = None
     delay: Length | None = None
     ahead: bool = False
+    reset: Reset | None = None
 
     @classmethod
     def of(
@@ -77,9 +80,15 @@ class Window:
         delay: Length | timedelta | str | None = None,
         zone: str | None = None,
         next: Length | timedelta | str | None = None,
+        gap: Length | timedelta | str | None = None,
+        since: Any = None,
     ) -> Window:
         """Check what the user wrote and make it a window; `last="all"` is a running aggregate."""
         check_closed(closed)
+        reset = _reset(last, gap, since, zone)
+        if reset is not None:
+            _check_reset(reset, rows, grain, closed, next)
+            last, zone = "all", None
         if next is not None:
             check_ahead(last=last, rows=rows, grain=grain, delay=delay, zone=zone)
             if next == "all" or Months.of(next) is not None:
@@ -87,7 +96,8 @@ class Window:
             last = next
         if last is None and rows is None:
             raise WindowError(
-                "give a window either a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n"
+                "give a window either a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n, or "
+                "gap=, or since="
             )
         if rows is not None and isinstance(last, str) and last == "all":
             raise WindowError(f"'all' and rows={rows!r} are two windows: write rows={rows!r} alone, or 'all' alone")
@@ -110,13 +120,15 @@ class Window:
                 f"grain={grain!r} and rows={rows!r} do not go together: rows that are counted leave one by one, and "
                 "with a grain together; leave out one of them"
             )
-        return cls(number, length, closed, at_least, fine, late, next is not None)
+        return cls(number, length, closed, at_least, fine, late, next is not None, reset)
 
     @property
     def kind(self) -> Kind:
         """The kind of window, by which lanes dispatch."""
         if self.rows is not None:
             return ROWS if self.last is None else LIMITED
+        if self.reset is not None:
+            return self.reset.kind
         if self.last is None:
             return RUNNING
         if self.delay is not None:
@@ -165,7 +177,22 @@ class Window:
     @property
     def bounds_key(self) -> tuple[object, ...]:
         """A key that is equal for windows which hold the same rows."""
-        return self.rows, self.last, self.closed, self.grain, self.delay, self.ahead
+        return self.rows, self.last, self.closed, self.grain, self.delay, self.ahead, self.reset
+
+    @property
+    def measure(self) -> Length | Months | None:
+        """The length that must be of the times' kind, a duration or a number: the window's own, or that of a gap."""
+        return self.reset.length if isinstance(self.reset, Gap) else self.last
+
+    @property
+    def needs_moments(self) -> bool:
+        """Whether times must be moments or dates, since a part of the calendar begins the window."""
+        return isinstance(self.reset, CalendarUnit)
+
+    @property
+    def since(self) -> Any:
+        """The column, or the expression, that marks the rows at which the window begins anew; None without one."""
+        return self.reset.column if isinstance(self.reset, Since) else None
 
     def extent(self, unit: int | None = None) -> Extent:
         """How far the window reaches back; a stretch of time in a unit of so many nanoseconds."""
@@ -182,12 +209,15 @@ class Window:
         described: list[object] = [self.rows, _stored(self.last), self.closed, self.at_least]
         described += [] if self.grain is None else [_stored(self.grain)]
         described += [] if self.delay is None else [["delay", _stored(self.delay)]]
-        return [*described, "ahead"] if self.ahead else described
+        described += ["ahead"] if self.ahead else []
+        return described if self.reset is None else [*described, self.reset.described()]
 
-    def written(self) -> dict[str, str | int | float]:
+    def written(self) -> dict[str, Any]:
         """The window as files hold it; what `over` has by itself is left out."""
-        written: dict[str, str | int | float] = {}
-        if self.rows is None or self.last is not None:
+        written: dict[str, Any] = {}
+        if self.reset is not None:
+            written |= self.reset.written()
+        elif self.rows is None or self.last is not None:
             written["next" if self.ahead else "over"] = "all" if self.last is None else as_written(self.last)
         if isinstance(self.last, Months) and self.last.zone is not None:
             written["zone"] = self.last.zone
@@ -207,6 +237,8 @@ class Window:
         parts = [] if self.last is None else [f"next={_shown(self.last)}" if self.ahead else _shown(self.last)]
         if self.rows is not None:
             parts.append(f"rows={self.rows}")
+        elif self.reset is not None:
+            parts = self.reset.shown()
         elif self.last is None:
             parts = ["'all'"]
         if self.closed != "right":
@@ -239,3 +271,38 @@ def _stored(length: Length | Months | None) -> Any:
 
 def _shown(length: Length | Months) -> str:
     return repr(length) if isinstance(length, int | float) else repr(str(length))
+
+
+def _reset(last: Any, gap: Any, since: Any, zone: Any) -> Reset | None:
+    """Where the window begins anew, as the user wrote it; None where it does not."""
+    calendar = isinstance(last, str) and last.split()[:1] == ["this"]
+    given = {"gap=": gap is not None, "since=": since is not None, "a length": last is not None}
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1 and (gap is not None or since is not None):
+        raise WindowError(f"{' and '.join(names)} are {len(names)} windows: write one of them")
+    if zone is not None and (gap is not None or since is not None):
+        raise WindowError(f"zone={zone!r} says where a calendar's unit begins, in over('this day', zone={zone!r}), say")
+    if calendar:
+        return CalendarUnit.of(last, zone)
+    if gap is not None:
+        return Gap(check_length(gap))
+    return None if since is None else Since(since)
+
+
+def _check_reset(reset: Reset, rows: Any, grain: Any, closed: str, ahead: Any) -> None:
+    """Refuse what a window that begins anew cannot have."""
+    text = ", ".join(reset.shown())
+    if ahead is not None:
+        raise WindowError(f"over({text}) and next={ahead!r} are two windows: write one of them")
+    if rows is not None:
+        raise WindowError(
+            f"over({text}) and rows={rows!r} are two windows: rows that have left cannot be taken off one "
+            "partial aggregate; write one of them"
+        )
+    if grain is not None:
+        raise WindowError(f"over({text}) has no old edge that a grain could round; leave out grain={grain!r}")
+    if closed not in ("right", "left"):
+        raise WindowError(
+            f"over({text}) is closed 'right' or 'left', not {closed!r}: it begins with a row or a unit, and "
+            "has one end that can be open"
+        )

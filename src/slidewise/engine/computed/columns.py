@@ -149,12 +149,16 @@ def argument_types(definition: Definition, column: Callable[[str], pa.DataType])
 
 def _check_condition(definition: Definition, name: str, kind: pa.DataType) -> None:
     """Refuse a computed column that is no condition where one is wanted."""
-    if str(kind) != "bool" and any(aggregate.condition == name for aggregate in definition.aggregates.values()):
-        expression = definition.stages.arguments[name]
-        reader = reader_of(definition.stages.columns, expression)
-        raise ExpressionError(
-            f"column {reader!r}: where takes a condition, and `{expression}` is {kind_of_type(kind).value}"
-        )
+    if str(kind) == "bool":
+        return
+    for aggregate in definition.aggregates.values():
+        for what, wanted in (("where", aggregate.condition), ("since", aggregate.since)):
+            if wanted == name:
+                expression = definition.stages.arguments[name]
+                reader = reader_of(definition.stages.columns, expression)
+                raise ExpressionError(
+                    f"column {reader!r}: {what} takes a condition, and `{expression}` is {kind_of_type(kind).value}"
+                )
 
 
 def result_types(

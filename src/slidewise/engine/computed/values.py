@@ -57,7 +57,8 @@ class ComputedValues:
         """Whether a column is the definition's time, and windows are durations."""
         windows = [aggregate.window for aggregate in self._definition.aggregates.values()]
         return column == self._definition.on and any(
-            window is not None and isinstance(window.last, Duration | Months) for window in windows
+            window is not None and (isinstance(window.measure, Duration | Months) or window.needs_moments)
+            for window in windows
         )
 
     def _answer_kind(self, aggregate: PlainAggregate) -> ValueKind:

@@ -10,6 +10,7 @@ from slidewise.arrays import Array
 from slidewise.columns.frames import Frame
 from slidewise.columns.series import Column, read
 from slidewise.definition import Definition
+from slidewise.engine.bounds import query_bounds_anew
 from slidewise.engine.column_checks import time_column
 from slidewise.engine.point_in_time.common_types import in_one_unit, label_times, one_series
 from slidewise.engine.point_in_time.label_columns import LabelColumns
@@ -75,6 +76,12 @@ class PointRows(TableRows):
                 self._check_length(window)
             order, queries = self._queries
             times, offsets = self.order.to_sorted(self.times.data), self.order.offsets
+            if window.reset is not None:
+                marks = self._marks(window)
+                marks = None if marks is None else self.order.to_sorted(marks)
+                reset, asked = window.reset.ticking(self.times.unit), (queries, order.offsets)
+                self._bounds[key] = query_bounds_anew(reset, times, offsets, marks, *asked, window.open_right)
+                return self._bounds[key]
             extent = window.extent(self.times.unit)
             if window.kind.numbered:
                 extent = extent._replace(width=None)  # everything up to a label, and of that the last rows

@@ -54,6 +54,10 @@ class Queries:
         """The windows [starts, ends) among events at these places, key k at offsets[k:k + 2]."""
         return query_bounds(spec.extent, places, offsets, self.places(spec), self.offsets)
 
+    def upto(self, spec: WindowSpec, places: Array, offsets: Array) -> Array:
+        """For each query how many events lie up to its time, its own included, and those of the keys before its own."""
+        return query_bounds(_everything(False), places, offsets, self.places(spec), self.offsets)[1]
+
     @property
     def codes(self) -> Array:
         """The number of each query's key."""

@@ -6,7 +6,7 @@ A state goes in and out as the interpreted operator knows it. Between the two it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,25 +17,66 @@ from slidewise.operators.operator import Operator
 from slidewise.operators.types import State
 
 
-def running(
-    op: Operator, inputs: list[Array], offsets: Array, states: list[State]
-) -> tuple[Answers, list[State]] | None:
-    """The answers of everything so far at every row, and each key's state after its last row.
+class KeySegments(NamedTuple):
+    """Rows sorted by key, cut into segments at whose first rows everything begins anew; each key has one at least.
 
-    Key k has the rows from offsets[k] up to offsets[k + 1], all of which count, and comes with states[k], None where it
-    has had no rows. Gives None where the operator cannot be compiled, or a state does not fit the rows' type.
+    Segment j has the rows from offsets[j] up to offsets[j + 1]. The first of a key, by its number in `firsts`, goes on
+    from earlier rows of the key, and may be empty; `lasts` are the numbers of the keys' last ones.
+    """
+
+    offsets: Array
+    firsts: Array
+    lasts: Array
+
+    @classmethod
+    def whole(cls, offsets: Array) -> KeySegments:
+        """One segment for each key, which has the rows offsets[k] up to offsets[k + 1]."""
+        keys = np.arange(len(offsets) - 1)
+        return cls(offsets, keys, keys)
+
+    @classmethod
+    def cut(cls, offsets: Array, begins: Array) -> KeySegments:
+        """The keys' rows cut before those that begin anew."""
+        rows = np.flatnonzero(begins)
+        firsts = np.arange(len(offsets) - 1) + np.searchsorted(rows, offsets[:-1])
+        starts = np.sort(np.concatenate([offsets[:-1], rows]))
+        lasts = np.append(firsts[1:], len(starts)) - 1
+        return cls(np.append(starts, offsets[-1]), firsts, lasts)
+
+    def of_first(self, keys: int) -> KeySegments:
+        """The same where there are so many keys; a batch without keys has the offsets of one."""
+        return self._replace(firsts=self.firsts[:keys], lasts=self.lasts[:keys])
+
+
+def running(
+    op: Operator, inputs: list[Array], segments: KeySegments, states: list[State]
+) -> tuple[Answers, list[State]] | None:
+    """The answers of everything so far in its segment at every row, and each key's state after its last row.
+
+    All rows count. Key k comes with states[k], None where it has had no rows, and so it goes, where its last segment
+    has none. Gives None where the operator cannot be compiled, or a state does not fit the rows' type.
     """
     kernel = number_kernel(op, tuple(str(x.dtype) for x in inputs))
     if kernel is None:
         return None
     layout = kernel.layout
-    started = np.array([state is not None for state in states], np.bool_)
-    fields = spread(op, layout, states)
-    if fields is None:
+    of_keys = spread(op, layout, states)
+    if of_keys is None:
         return None
+    offsets, firsts, lasts = segments
+    started = np.zeros(len(offsets) - 1, np.bool_)
+    started[firsts] = np.array([state is not None for state in states], np.bool_)
+    fields = of_keys
+    if len(offsets) - 1 != len(states):
+        fields = [np.zeros(len(offsets) - 1, field.dtype) for field in of_keys]
+        for field, of_key in zip(fields, of_keys, strict=True):
+            field[firsts] = of_key
     room = AnswerRoom(layout, len(inputs[0]))
     kernel.run("running_pass", *inputs, offsets, started, *fields, *room.arrays)
-    return room.answers(), _gathered(op, inputs, offsets, states, fields)
+    whole = (firsts == lasts).tolist()
+    before = [state if is_whole else None for state, is_whole in zip(states, whole, strict=True)]
+    ends = np.diff(offsets)[lasts]
+    return room.answers(), _gathered(op, inputs, ends, before, [field[lasts] for field in fields])
 
 
 def spread(op: Operator, layout: Layout, states: list[State]) -> list[Array] | None:
@@ -72,15 +113,14 @@ def _fits(number: Any, dtype: str) -> bool:
 
 
 def _gathered(
-    op: Operator, inputs: list[Array], offsets: Array, states: list[State], fields: Sequence[Array]
+    op: Operator, inputs: list[Array], rows: Array, states: list[State], fields: Sequence[Array]
 ) -> list[State]:
-    """The states again as the interpreted operator knows them."""
+    """The states again as the interpreted operator knows them, of the keys that have had rows."""
     later = list(states)
-    new = np.flatnonzero(np.diff(offsets))
+    new = np.flatnonzero(rows)
     if len(new):
-        a = offsets[new[0]]
         like = next((state for state in states if state is not None), None)
-        like = op.lift(*(x[a].item() for x in inputs)) if like is None else like
+        like = op.lift(*(x[0].item() for x in inputs)) if like is None else like
         for k, state in zip(new.tolist(), gathered(op, like, [field[new] for field in fields]), strict=True):
             later[k] = state
     return later

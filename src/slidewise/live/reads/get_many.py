@@ -73,7 +73,8 @@ def _answers(requests: Requests, at: int) -> list[Any]:
 
 def _same_at_all_times(live: Live, at: int) -> bool:
     """Whether the answers of a spec are the same for all times after a key's newest."""
-    return not isinstance(live, Revising) and (live.specs[at].numbered or live.specs[at].running)
+    spec = live.specs[at]
+    return not isinstance(live, Revising) and (spec.numbered or (spec.running and not spec.runs_empty))
 
 
 def _same_for_all_times(requests: Requests, at: int) -> list[Any]:

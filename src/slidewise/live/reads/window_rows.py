@@ -15,7 +15,7 @@ def window_rows(live: Live, key_state: Any, at: int, time: Time) -> int:
     spec: WindowSpec = live.specs[at]
     pane = key_state.panes[at]
     if spec.keeps is Keeps.STATE:
-        return int(pane.count + pane.late_count)
+        return int(pane.rows_at(time))
     if spec.keeps is Keeps.CELLS:
         cut = spec.cut(time)
         return sum(cell.rows for cell in pane.all_cells() if cell.place >= cut)

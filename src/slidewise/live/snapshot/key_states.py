@@ -22,6 +22,7 @@ from slidewise.live.panes.pane import Pane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import SharedPane
 from slidewise.live.panes.swag_pane import SwagPane
+from slidewise.live.reorder_buffer import Event
 from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.snapshot.checks import (
     check_bool,
@@ -209,6 +210,8 @@ def _read_running(source: Reader, live: Live, pane: RunningPane, key_state: KeyS
         pane.states = [_read_state(source, member) for member in pane.spec.members]
     if pane.late_count:
         pane.late_states = [_read_state(source, member) for member in pane.spec.members]
+    if pane.spec.reset is not None:
+        pane.newest = key_state.count - 1 if pane.spec.numbered else key_state.now
 
 
 def _write_cells(out: Writer, pane: CellPane) -> None:
@@ -272,11 +275,12 @@ def read_revisable(source: Reader, live: Revising, key: Key, now: Time, count: i
     require(len(state.places) <= count, f"it keeps {len(state.places)} of {count} rows")
     for place in state.places:
         event = event_columns(source.row()) if check_bool(source.value(), "whether a row is kept") else None
-        if event is not None:
-            _check_revisable_row(live, event, key, place)
         complete = event is not None or all(older.event is None for older in state.rows[-1:])
         require(complete, "a row is missing among others")
         state.rows.append(RevisableRow(place, event))
+        if event is not None:
+            state.mark(state.rows[-1], _check_revisable_row(live, event, key, place))
+    state.find_beginnings()
     for at, (spec, trees) in enumerate(zip(live.specs, state.trees, strict=True)):
         shape = check_counts(source.row(), 0, "a tree's shape")
         places = source.row()
@@ -305,10 +309,11 @@ def _check_places_of_rows(live: Revising, places: list[Any], now: Time) -> None:
     require(not places or places[-1][0] <= now, "rows are newer than the newest time")
 
 
-def _check_revisable_row(live: Revising, row: dict[str, Any], key: Key, place: RowPlace) -> None:
-    """Check that a row that may be revised stands where an event like it would."""
+def _check_revisable_row(live: Revising, row: dict[str, Any], key: Key, place: RowPlace) -> Event:
+    """Check that a row that may be revised stands where an event like it would; returns that event."""
     check_event(live, row, key, place[0])
     number = live.arrivals.number
     event = live.arrivals.event(row, key, place[0])
     live.arrivals.number = number
     require(not live.ordered or same(event.order, place[1]), "a row of equal time is not in order")
+    return event

@@ -193,7 +193,7 @@ def _ahead(document: TomlDocument, definition: Sliding, lines: LineLayout | None
     if not isinstance(ahead, Duration) and not 0 < ahead < math.inf:
         document.fail(keys, f"'ahead' is more than nothing, not {value!r}")
     windows = [aggregate.window for aggregate in definition.aggregates.values()]
-    lasts = [window.last for window in windows if window is not None]
+    lasts = [window.measure for window in windows if window is not None]
     kinds = [column.type for column in (lines.columns if lines else ()) if column.name == definition.on]
     numbers = any(isinstance(last, int | float) for last in lasts) or any(kind not in MOMENTS for kind in kinds)
     moments = any(isinstance(last, Duration | Months) for last in lasts) or any(kind in MOMENTS for kind in kinds)

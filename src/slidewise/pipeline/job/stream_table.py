@@ -19,7 +19,7 @@ from slidewise.pipeline.job.toml_document import Keys, TomlDocument
 from slidewise.pipeline.job.trust import check_options
 from slidewise.sliding import Sliding
 from slidewise.spark.stream.query import make_stream_plan
-from slidewise.windows import Duration, Months
+from slidewise.windows import Duration
 
 KEYS = (
     *("watermark", "trigger", "checkpoint", "shards", "forget_after", "ahead", "late_to", "rejected"),
@@ -169,7 +169,7 @@ def stream_of(
     _check_places(document, stream, source, sink)
     for name, aggregate in definition.aggregates.items():
         window = aggregate.window
-        if window is not None and window.kind.timed and not isinstance(window.last, Duration | Months):
+        if window is not None and isinstance(window.measure, int | float):
             at = [column for column in definition.columns if column == name]
             document.fail(
                 ("definition", "columns", *at),

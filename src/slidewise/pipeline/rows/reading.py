@@ -10,7 +10,6 @@ from slidewise.pipeline.rows.ahead import MOMENTS
 from slidewise.pipeline.rows.newest_times import POSITION
 from slidewise.pipeline.rows.parsing import ISO_TEXT, parsed, time_of_text
 from slidewise.spark.column_names import quoted
-from slidewise.windows import Duration, Months
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -126,8 +125,8 @@ def _read_text(job: Job, text: Column, kind: str | None) -> Column:
     """Text as times of this type, or as timestamps; null where it is none."""
     on = job.definition.on
     windows = [aggregate.window for aggregate in job.definition.aggregates.values()]
-    lasts = [window.last for window in windows if window is not None and window.kind.timed]
-    if kind is None and any(not isinstance(last, Duration | Months) for last in lasts):
+    lasts = [window.measure for window in windows if window is not None]
+    if kind is None and any(isinstance(last, int | float) for last in lasts):
         raise SlidewiseError(
             f"the times {on!r} are text, but a window is a number; give the source a schema, such as "
             f"schema = '{on} bigint, ...', or windows that are durations, such as '10 minutes'"

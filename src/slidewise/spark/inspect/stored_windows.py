@@ -134,9 +134,11 @@ def _cells(opened: OpenedShard, keys: KeyTable, number: int) -> list[Cells]:
 
 
 def _opened_pane(pane: RunningPane, now: int) -> RunningPane:
-    """A state of everything so far; one that is open on the right has the newest time beside it."""
+    """A state of everything so far, with the newest time beside it where it is open on the right, or begins anew."""
     if pane.spec.is_open:
         pane.at = now
+    if pane.spec.reset is not None:
+        pane.newest = now
     return pane
 
 

@@ -62,8 +62,9 @@ def panes_to_bytes(panes: list[RunningPane]) -> bytes:
     return bytes(out.data)
 
 
-def panes_from_bytes(specs: list[WindowSpec], data: bytes | None) -> list[RunningPane]:
-    """Running states from bytes, one for each spec; empty ones where there are none."""
+def panes_from_bytes(specs: list[WindowSpec], data: bytes | None, newest: int | None = None) -> list[RunningPane]:
+    """Running states from bytes, one for each spec; empty ones where there are none. `newest` is the time of the key's
+    newest row, by which windows begin anew."""
     if data is None:
         return [RunningPane(spec) for spec in specs]
     source = Reader(data)
@@ -72,7 +73,7 @@ def panes_from_bytes(specs: list[WindowSpec], data: bytes | None) -> list[Runnin
         for spec in specs:
             count = whole(source.size(), 0, 2**62, "the number of rows")
             states = [read_state(source, member) for member in spec.members] if count else []
-            panes.append(RunningPane.of(spec, count, states))
+            panes.append(RunningPane.of(spec, count, states, newest))
         source.end()
     return panes
 

@@ -27,7 +27,7 @@ from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import SlidewiseError
 from slidewise.spark.error_location import locate_error
 from slidewise.spark.sort.sorted_rows import SortedRows, row_label
-from slidewise.spark.state.buckets import COUNT, STATES, Buckets, KeyTable, keys_schema, part_column, ranges
+from slidewise.spark.state.buckets import COUNT, NEWEST, STATES, Buckets, KeyTable, keys_schema, part_column, ranges
 from slidewise.spark.state.cell_table import CellTables
 from slidewise.spark.state.chunk_window import ChunkAggregates, chunk_aggregates
 from slidewise.spark.state.directory import Directory
@@ -255,7 +255,7 @@ def stored_columns(definition: Definition) -> list[str]:
     for aggregate in definition.aggregates.values():
         if aggregate.window is not None and aggregate.window.keeps is not Keeps.CELLS:
             needed |= dict.fromkeys(aggregate.columns)
-            needed |= {} if aggregate.condition is None else {aggregate.condition: None}
+            needed |= {mark: None for mark in (aggregate.condition, aggregate.since) if mark is not None}
     return list(needed)
 
 
@@ -345,8 +345,9 @@ class RunningState:
         count = 1 + max(int(each.max(initial=-1)) for each in (runs.each, runs.first, *(queries or ())[:1]))
         panes = [panes_from_bytes(self._specs, None) for _ in range(count)]
         stored = before.table.column(STATES).to_pylist()
-        for run, data in zip(runs.first[runs.connected].tolist(), stored, strict=True):
-            panes[run] = panes_from_bytes(self._specs, data)
+        newest_of = before.numbers(NEWEST).tolist()
+        for run, data, newest in zip(runs.first[runs.connected].tolist(), stored, newest_of, strict=True):
+            panes[run] = panes_from_bytes(self._specs, data, int(newest))
         rows = SortedRows(table, self._definition, runs.each, None, count)
         asked = None if queries is None else queries.among(np.arange(count))
         answers: dict[str, pa.Array] = {}

@@ -340,10 +340,10 @@ def _forget_after(definition: Definition, given: GivenDuration) -> Duration | No
     forget_after = Duration.of(given)
     for name, aggregate in definition.aggregates.items():
         window = aggregate.window
-        if window is None or not isinstance(window.last, Duration | Months):
+        if window is None or not isinstance(window.measure, Duration | Months):
             continue
-        last, grain, delay = window.last, window.grain, window.delay
-        if window.extent().reach > forget_after.ns:
+        last, grain, delay = window.measure, window.grain, window.delay
+        if (last.ns if window.last is None else window.extent().reach) > forget_after.ns:  # type: ignore[union-attr]
             with_grain = f" and its grain, {grain}" if grain is not None else ""
             with_grain = with_grain if delay is None else f" and its delay, {delay}"
             raise SlidewiseError(

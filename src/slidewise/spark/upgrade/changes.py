@@ -106,8 +106,9 @@ class Changes:
         keeps = _window(aggregate).keeps
         like = [other for other in self.like(name) if _window(self.old.aggregates[other]).keeps is keeps]
         rows = Source.ROWS if self.has_rows and self._is_stored(aggregate) else Source.NOTHING
-        if keeps is Keeps.STATE and like:
-            return Change(name, Source.STATES, like[0], self._old_numbers[like[0]])
+        going = [other for other in like if self._begins_alike(other, aggregate)] if keeps is Keeps.STATE else []
+        if going:
+            return Change(name, Source.STATES, going[0], self._old_numbers[going[0]])
         fit = [other for other in like if self._fits(other, aggregate)] if keeps is Keeps.CELLS else []
         if fit:
             farthest = min(fit, key=lambda other: self.old_spec(other).cut(0))
@@ -143,6 +144,14 @@ class Changes:
             and argument_key(self.old, old.condition) == argument_key(self.new, new.condition)
         )
 
+    def _begins_alike(self, old: str, new: PlainAggregate) -> bool:
+        """Whether windows with a state begin anew at the same rows, so that the state goes on."""
+        before, after = _window(self.old.aggregates[old]), _window(new)
+        marks = argument_key(self.old, before.since), argument_key(self.new, after.since)
+        if before.reset is None or after.reset is None:
+            return before.reset is after.reset
+        return marks[0] == marks[1] if before.reset.marks and after.reset.marks else before.reset == after.reset
+
     def _fits(self, old: str, new: PlainAggregate) -> bool:
         """Whether cells can be made those of another grain: it is a multiple of theirs."""
         window, wanted = _window(self.old.aggregates[old]), _window(new)
@@ -171,7 +180,7 @@ class Changes:
         return Origin(None, None)
 
     def _is_stored(self, aggregate: PlainAggregate) -> bool:
-        return all(self.origin_of(column).known for column in _columns_read(aggregate))
+        return all(self.origin_of(column).known for column in aggregate_columns(aggregate))
 
     def sharing(self, name: str) -> list[list[str]]:
         """For each stored column, or part of slices, that an aggregate begins with the old aggregates that read it."""
@@ -181,11 +190,11 @@ class Changes:
         if change.source is not Source.ROWS:
             return []
         columns: dict[str, None] = {}
-        for column in _columns_read(new):
+        for column in aggregate_columns(new):
             stored, parts = self.origin_of(column)
             columns |= dict.fromkeys([stored] if stored is not None else [self.stored[part] for part in parts or ()])
         by_rows = {name: old for name, old in self.old.aggregates.items() if _window(old).keeps is not Keeps.CELLS}
-        return [[name for name, old in by_rows.items() if column in _columns_read(old)] for column in columns]
+        return [[name for name, old in by_rows.items() if column in aggregate_columns(old)] for column in columns]
 
     def _sharing_slices(self, name: str) -> list[str]:
         wanted = self.old_slices(_slices(self.new, name))
@@ -265,8 +274,10 @@ def argument_key(definition: Definition, column: str | None) -> Any:
     return column if argument is None else ("computed", argument.key())
 
 
-def _columns_read(aggregate: PlainAggregate) -> tuple[str, ...]:
-    return aggregate.columns if aggregate.condition is None else (*aggregate.columns, aggregate.condition)
+def aggregate_columns(aggregate: PlainAggregate) -> tuple[str, ...]:
+    """The columns that an aggregate reads of rows: arguments, its condition, and what marks that its window begins."""
+    marks = (aggregate.condition, aggregate.since)
+    return (*aggregate.columns, *(column for column in marks if column is not None))
 
 
 def _window(aggregate: PlainAggregate) -> Window:

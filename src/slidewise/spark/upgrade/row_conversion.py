@@ -24,7 +24,7 @@ from slidewise.spark.state.buckets import KeyTable
 from slidewise.spark.state.large_key import LargeKey
 from slidewise.spark.state.operator_states import panes_from_bytes, panes_to_bytes
 from slidewise.spark.state.shard_state import CellState, PartState, Runs, ShardState
-from slidewise.spark.upgrade.changes import Changes, Origin, Source
+from slidewise.spark.upgrade.changes import Changes, Origin, Source, aggregate_columns
 from slidewise.spark.upgrade.knowledge import Knowledge, StoredRowCounts
 from slidewise.spark.upgrade.rebuilding import Rebuilt, RebuiltCells, RebuiltStates, spec_name
 from slidewise.windows.kind import Keeps
@@ -47,7 +47,7 @@ class RowConversion:
         self._knowledge = knowledge
         self._on = str(changes.new.on)
         aggregates = changes.new.aggregates.values()
-        read_of_rows = [(*one.columns, *(() if one.condition is None else (one.condition,))) for one in aggregates]
+        read_of_rows = [aggregate_columns(aggregate) for aggregate in aggregates]
         names = dict.fromkeys([self._on, *chain.from_iterable(read_of_rows)])
         self._schema = pa.schema([schema.field(name) for name in names])
         self._origins: dict[str, Origin] = {name: changes.origin_of(name) for name in names}
