@@ -343,7 +343,7 @@ def _forget_after(definition: Definition, given: GivenDuration) -> Duration | No
         if window is None or not isinstance(window.measure, Duration | Months):
             continue
         last, grain, delay = window.measure, window.grain, window.delay
-        if (last.ns if window.last is None else window.extent().reach) > forget_after.ns:  # type: ignore[union-attr]
+        if (last.ns if window.kind.clocked and isinstance(last, Duration) else window.extent().reach) > forget_after.ns:
             with_grain = f" and its grain, {grain}" if grain is not None else ""
             with_grain = with_grain if delay is None else f" and its delay, {delay}"
             raise SlidewiseError(
