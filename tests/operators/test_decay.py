@@ -143,6 +143,7 @@ def test_every_unit_of_time_is_one_time(unit: str) -> None:
         (lambda: sw.Sliding(a=sw.ewm_sum(halflife=1)("x").over("all")), "'a': ewm_sum goes by the rows' times"),
         (lambda: sw.Sliding(a=1 + sw.age().over(rows=2)), "'a': age goes by the rows' times"),
         (lambda: sw.Sliding(on="t", a=sw.intercept("y").over(rows=2)), "needs a column x"),
+        (lambda: sw.rate("x").per("kind"), "has no map by category"),
         (lambda: sw.Sliding(a=sw.slope("y").over(rows=2)), "slope goes by the rows' times"),
     ],
 )
