@@ -135,6 +135,36 @@ def works(read: Callable[[int, int], DataFrame], large: int, small: int) -> Iter
     yield Work("slices", f"max and mean over 10 minutes, one key; {large:,} rows",
                defined(df, parallel="by_time", **timed_one), defined(df, parallel="by_key", **timed_one),
                "parallel='by_key'", 1.5)  # fmt: skip
+    yield from sessions(read(small, 10_000), small)
+
+
+def sessions(df: DataFrame, small: int) -> Iterator[Work]:
+    """The sum of each row's session so far, with three rows in ten left, so that many are more than 3 s apart.
+
+    Spark's `session_window` gives a row for each session, which is joined back to the events: the sum of the whole
+    session, and a cheaper question. Window functions can number sessions by hand, and give the sum so far.
+    """
+    events = df.where("hash(ts, k) % 10 in (0, 3, 6)")
+    what = f"sum over the session so far, gaps of 3 seconds; {small * 3 // 10:,} rows, 10,000 keys"
+    ours = defined(events, a=sw.sum("x").over(gap="3 seconds"))
+
+    def joined() -> DataFrame:
+        spans = F.session_window("ts", "3 seconds").alias("span")
+        sums = events.groupBy("k", spans).agg(F.sum("x").alias("a"))
+        flat = sums.select("k", F.col("span.start").alias("low"), F.col("span.end").alias("high"), "a")
+        within = (events.ts >= flat.low) & (events.ts < flat.high)
+        return events.join(flat, (events.k == flat.k) & within).select(events["*"], flat.a)
+
+    far = "coalesce(ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) > INTERVAL 3 SECONDS, true)"
+    number = "sum(cast(starts AS int)) OVER (PARTITION BY k ORDER BY ts RANGE UNBOUNDED PRECEDING)"
+    so_far = "sum(x) OVER (PARTITION BY k, session ORDER BY ts RANGE UNBOUNDED PRECEDING)"
+
+    def numbered() -> DataFrame:
+        marked = events.selectExpr("*", f"{far} AS starts").selectExpr("*", f"{number} AS session")
+        return marked.selectExpr("k", "ts", "x", "load", f"{so_far} AS a")
+
+    yield Work("sessions", what, ours, joined, "session_window, joined back", 5)
+    yield Work("sessions", what, ours, numbered, "Spark windows, sessions numbered by hand", 1)
 
 
 def custom(df: DataFrame, small: int) -> Iterator[Work]:
