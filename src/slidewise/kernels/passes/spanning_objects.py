@@ -44,7 +44,8 @@ class SpanningObjects:
     def answers(self, inputs: list[Array], h: int, middle: State, starts: Array, ends: Array, enough: Array) -> Answers:
         """The answers over the rows [starts, h), the middle, and the rows [h, ends); those not `enough` are left out.
 
-        No start lies behind h, and no end before it; neither ever falls. `middle` is None where there is none.
+        No start lies behind h, and no end before it; neither ever falls. `middle` is None where there is none. A window
+        without rows has an answer too, where it is enough.
         """
         combine, lower = self._op.combine, self._op.lower
         rows = self._lifted(inputs)
@@ -58,7 +59,7 @@ class SpanningObjects:
                 at = h - start - (middle is None)
                 parts = [*fronts[at : at + 1]] if at >= 0 else []
                 parts += backs[end - h - 1 : end - h] if end > h else []
-                answers[i] = lower(reduce(combine, parts))
+                answers[i] = lower(reduce(combine, parts) if parts else self._op.identity)
         return as_answers(answers)
 
     def _lifted(self, inputs: list[Array]) -> list[State]:

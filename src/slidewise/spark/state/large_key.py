@@ -279,8 +279,7 @@ class LargeKey:
                 data = numeric_inputs(member, columns)
                 data = data if valid is None else [x[valid] for x in data]
                 part = None if middle is None else middle[1][j]
-                ok = enough & (counts > 0)
-                answers = run.answers(data, before, part, starts, ends, ok).limited(ok)
+                answers = run.answers(data, before, part, starts, ends, enough).limited(enough)
             arrays.append(typed(member.operator, readied(member.operator, columns), types, answers))
         return arrays
 
