@@ -515,7 +515,9 @@ def plain(value: Any) -> Any:
 
 def _clock(value: Any) -> Any:
     """A time inside a map without its zone: Spark's own ways to Arrow and pandas do not agree about these."""
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+    if not isinstance(value, datetime):
+        return value
+    return (value if value.tzinfo is None else value.astimezone(UTC)).replace(tzinfo=None)
 
 
 def times_of(definition: sw.Sliding, table: pa.Table) -> list[Any]:

@@ -14,6 +14,7 @@ from random_definitions import NAN, OWN_VALUES, SCHEMA, definitions, row
 import slidewise as sw
 from slidewise.expressions.expression import Expression, replaced
 from slidewise.operators.aggregate import Aggregate
+from slidewise.windows.session import Gap
 
 QUARTERS = 4  # in one unit of time; types without fractions have the quarter rounded down
 HOUR = 3_600
@@ -122,8 +123,11 @@ def _on_clock(leaf: Expression, unit: int) -> Expression:
         return leaf.hour() if leaf.key() == sw.col("t").key() else leaf
     window = leaf.window
     assert window is not None
+    bare = replace(leaf, window=None)
+    if isinstance(window.reset, Gap):
+        gap = timedelta(seconds=float(window.reset.length) * unit)
+        return bare.over(gap=gap, closed=window.closed, at_least=window.at_least)
     if window.last is None:
         return leaf
     last, grain = (None if one is None else timedelta(seconds=float(one) * unit) for one in (window.last, window.grain))
-    bare = replace(leaf, window=None)
     return bare.over(last, closed=window.closed, at_least=window.at_least, grain=grain)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.kernels.passes.running import running
+from slidewise.kernels.passes.running import KeySegments, running
 from slidewise.operators.values.equality import same
 
 peak_share = sw.operator(
@@ -41,7 +41,7 @@ def test_batch_after_batch_equals_one_event_after_the_other(op: sw.Operator, kin
         sizes = [choose.choice([0, 1, 5]) for _ in range(4)]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         inputs = [np.array([choose.choice(values) for _ in range(sum(sizes))], kind) for _ in range(int(op.arity()[0]))]
-        went = running(op, inputs, offsets, states)
+        went = running(op, inputs, KeySegments.whole(offsets), states)
         assert went is not None
         answers, states = went
         rows = list(zip(*(x.tolist() for x in inputs), strict=True))
@@ -61,7 +61,7 @@ def test_batch_after_batch_equals_one_event_after_the_other(op: sw.Operator, kin
 
 
 def test_what_does_not_fit_is_left_to_the_interpreter() -> None:
-    offsets = np.array([0, 2])
+    offsets = KeySegments.whole(np.array([0, 2]))
     ints, floats = np.array([1, 2]), np.array([1.0, 2.0])
     assert running(sw.sum, [ints], offsets, [(0.5, 0.0)]) is None  # a sum of floats so far
     assert running(sw.sum, [floats], offsets, [7]) is None
@@ -73,8 +73,11 @@ def test_what_does_not_fit_is_left_to_the_interpreter() -> None:
 
 def test_a_sum_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(sw.SumOverflowError):
-        running(sw.sum, [np.array([2**62, 2**62])], np.array([0, 2]), [None])
-    answers, states = running(sw.sum, [np.array([2**62])], np.array([0, 1]), [-(2**63)]) or (None, None)
+        running(sw.sum, [np.array([2**62, 2**62])], KeySegments.whole(np.array([0, 2])), [None])
+    answers, states = running(sw.sum, [np.array([2**62])], KeySegments.whole(np.array([0, 1])), [-(2**63)]) or (
+        None,
+        None,
+    )
     assert answers is not None
     assert answers.fields[0].tolist() == [2**62 - 2**63]
     assert states == [2**62 - 2**63]

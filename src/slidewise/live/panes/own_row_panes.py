@@ -39,8 +39,8 @@ class _OwnValues:
         answers = []
         left_out = self._left_out()
         for later, (_, arguments) in zip(reversed(range(len(peers))), peers, strict=True):
-            # With a limit, its peers may have pushed it out.
-            pane.asking = arguments, not left_out and later < len(pane.rows)
+            pushed_out = self.spec.limit is not None and later >= len(pane.rows)  # by its peers
+            pane.asking = arguments, not left_out and not pushed_out
             answers.append(self._answers())
         return answers
 
