@@ -144,6 +144,11 @@ def test_every_unit_of_time_is_one_time(unit: str) -> None:
         (lambda: sw.Sliding(a=1 + sw.age().over(rows=2)), "'a': age goes by the rows' times"),
         (lambda: sw.Sliding(on="t", a=sw.intercept("y").over(rows=2)), "needs a column x"),
         (lambda: sw.rate("x").per("kind"), "has no map by category"),
+        (lambda: sw.ewm_mean(halflife=3).per(), "ewm_mean goes by the rows' times, and has no map by category"),
+        (lambda: sw.rate.per(top=3), "rate goes by the rows' times, and has no map by category"),
+        (sw.age.per, "age goes by the rows' times, and has no map by category"),
+        (sw.time_since_last.per, "time_since_last goes by the rows' times, and has no map by category"),
+        (sw.rank.per, "rank is about the row's own value"),
         (lambda: sw.Sliding(a=sw.slope("y").over(rows=2)), "slope goes by the rows' times"),
     ],
 )

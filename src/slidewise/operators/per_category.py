@@ -48,6 +48,11 @@ def per_category(inner: Operator, top: int | None = None, rest: str | int = "oth
             f"{inner.name} is about the row's own value, which has no place among the rows of other categories; write "
             f"{inner.name} with the category in by=, in a definition of its own"
         )
+    if inner.goes_by_time(len(inner.columns_named())):
+        raise SlidewiseError(
+            f"{inner.name} goes by the rows' times, and has no map by category; roll over the rows of each category by "
+            "themselves"
+        )
     if inner.unset:
         raise SlidewiseError(f"{inner.name} has to be made first; write {inner.unset}")
     _check_top(inner, top, rest)

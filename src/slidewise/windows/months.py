@@ -10,7 +10,6 @@ skipped is the moment at which it did.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +86,7 @@ class Months:
     def edge(self, second: int) -> tuple[int, bool]:
         """The second that lies so many months before another, and whether it stands there for a while."""
         clock = clock_of(self.zone, (second - self.longest // SECOND) // SPAN, second // SPAN + 1)
-        at = bisect_right(clock.times, second)
+        at = clock.piece_at(second)
         shown, waits = second + clock.offsets[at], False
         if at < len(clock.times):
             next_shown = clock.times[at] + clock.offsets[at + 1]

@@ -6,12 +6,13 @@ ever changed.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
-from slidewise.errors import WindowError
+from slidewise.errors import WindowError, did_you_mean
 
 DAY = 86_400
 SPAN = 2**25  # about a year: the changes within one are looked up at once
@@ -26,6 +27,13 @@ class ZoneClock(NamedTuple):
     times: tuple[int, ...]
     offsets: tuple[int, ...]
 
+    def piece_at(self, second: int) -> int:
+        """How many of the changes have been made by a time: the place of its offset."""
+        return bisect_right(self.times, second)
+
+    def offset_at(self, second: int) -> int:
+        return self.offsets[self.piece_at(second)]
+
 
 def check_zone(zone: object) -> str | None:
     """The zone, where somebody knows it."""
@@ -38,7 +46,7 @@ def check_zone(zone: object) -> str | None:
     except Exception as error:  # a name that is no file, an absolute path, a directory, no zone data at all
         raise WindowError(
             f"the zone {zone!r} is not known; write a name such as 'Europe/Berlin' or 'UTC', and install tzdata where "
-            f"this machine has no zones ({error})"
+            f"this machine has no zones ({error}){did_you_mean(zone, available_timezones())}"
         ) from None
     return zone
 
@@ -58,10 +66,13 @@ def clock_of(zone: str | None, first: int, last: int) -> ZoneClock:
 def _changes_of(zone: str, span: int) -> list[tuple[int, int]]:
     """The changes of a zone's clock behind a span's first second, up to that of the next span.
 
-    Offsets are looked up some hours apart, and a change found by bisection: no clock is set twice within them.
+    Offsets are looked up 18 hours apart, and a change is found by bisection. So it is assumed that no clock is set
+    twice within them; in the data of all zones changes lie at least 3 days apart.
     """
-    step = SPAN // 1_024
-    changes = []
+    step = SPAN // 512
+    changes: list[tuple[int, int]] = []
+    if (span + 1) * SPAN < _FIRST:
+        return changes
     low, before = span * SPAN, _offset(zone, span * SPAN)
     for high in range(low + step, low + SPAN + 1, step):
         after = _offset(zone, high)
@@ -81,6 +92,7 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _offset(zone: str, second: int) -> int:
+    """How many seconds a zone's clock is ahead of UTC; beyond the years that Python knows as in those beside them."""
     second = max(second, _FIRST)
     if second >= _LAST:
         second = _LAST - _CYCLE + (second - _LAST) % _CYCLE

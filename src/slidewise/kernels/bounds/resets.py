@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.windows.calendar import (
-    DAY,
-    HOUR,
-    SECOND,
-    SPAN,
-    CalendarUnit,
-    ClockChanges,
-    changes_of_span,
-    changes_until,
-    hour_since_change,
-    unit_of_day,
-)
+from slidewise.windows.calendar import HOUR, SECOND, CalendarUnit, changes_until, hour_since_change, unit_of_day
 from slidewise.windows.kind import Reset
 from slidewise.windows.session import Gap
+from slidewise.windows.zones import DAY, SPAN, clock_of
 
 _FARTHEST = 2**64 - 1
 
@@ -67,11 +57,11 @@ def unit_numbers(reset: CalendarUnit, places: Array) -> Array:
         return seconds
     if reset.zone is None:
         return seconds // HOUR if reset.unit == "hour" else unit_of_day(reset.unit, seconds // DAY)
-    clock = _ZoneClock(reset.zone, seconds)
+    clock = _ManyTimes(reset.zone, seconds)
     return clock.hours() if reset.unit == "hour" else unit_of_day(reset.unit, clock.shown() // DAY)
 
 
-class _ZoneClock:
+class _ManyTimes:
     """A zone's clock at many times: the offsets of the stretches between its changes, which are found once."""
 
     def __init__(self, zone: str, seconds: Array) -> None:
@@ -81,9 +71,8 @@ class _ZoneClock:
         offsets: list[int] = []
         highest: list[int] = []  # what the clock has shown at most before each stretch
         for span in _spans(seconds):
-            changes = changes_of_span(zone, span)
-            times, of_times = (span * SPAN, *changes.times), (changes.before, *changes.after)
-            for start, offset in zip(times, of_times, strict=True):
+            clock = clock_of(zone, span, span)
+            for start, offset in zip((span * SPAN, *clock.times), clock.offsets, strict=True):
                 if offsets and offsets[-1] == offset:
                     continue
                 highest.append(max(highest[-1], start - 1 + offsets[-1]) if starts else start + offset)
@@ -106,7 +95,7 @@ class _ZoneClock:
         over = self._starts[self._stretch] > starts  # the clock was changed within the hour
         for stretch in np.unique(self._stretch[over]).tolist():
             change = int(self._starts[stretch])
-            changes: ClockChanges = changes_until(self._zone, change // SPAN)
+            changes = changes_until(self._zone, change)
             of_changes[stretch] = hour_since_change(self._zone, changes, changes.times.index(change))
         starts[over] = of_changes[self._stretch[over]]
         return starts
