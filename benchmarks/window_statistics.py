@@ -176,6 +176,43 @@ def histograms(data: Data, n: int) -> Contenders:
     }
 
 
+def seconds(data: Data) -> Any:
+    """A moment for each row, from a second to three after the one before."""
+    return np.datetime64("2024-03-01", "us") + np.cumsum((data.w * 2e6).astype(np.int64) + 10**6).astype("m8[us]")
+
+
+def decayed_means(data: Data, n: int) -> Contenders:
+    """With a half-life of n seconds, over all rows so far. What polars means by it is another mean: each step takes it
+    a part of the way to the new value, the longer the step, the further. Ours is of weighted rows."""
+    times = seconds(data)
+    frame = pl.DataFrame({"t": times, "x": data.x})
+    mean, theirs = sw.ewm_mean(halflife=f"{n}s"), pl.col("x").ewm_mean_by("t", half_life=f"{n}s")
+    return {
+        OURS: Contender(lambda: sw.rolling(data.x, mean, times=times, last="all")),
+        "polars": Contender(lambda: frame.select(theirs).to_series().to_numpy(), compared=False),
+    }
+
+
+def decayed_means_of_windows(data: Data, n: int) -> Contenders:
+    """The same over the last n seconds, which polars has not: its time is that over all rows so far."""
+    times = seconds(data)
+    theirs = decayed_means(data, n)["polars"]
+    mean = sw.ewm_mean(halflife=f"{n}s")
+    return {OURS: Contender(lambda: sw.rolling(data.x, mean, times=times, last=f"{n}s")), "polars": theirs}
+
+
+def slopes_on_time(data: Data, n: int) -> Contenders:
+    """Over the last n seconds, with a row in each."""
+    clock = np.arange(len(data.y))
+    times = np.datetime64("2024-03-01", "us") + clock.astype("m8[s]").astype("m8[us]")
+    frame = pl.DataFrame({"x": clock.astype(np.float64), "y": data.y})
+    slope = pl.rolling_cov("y", "x", window_size=n, min_samples=2) / pl.col("x").rolling_var(n, min_samples=2)
+    return {
+        OURS: Contender(lambda: sw.rolling(data.y, sw.slope, times=times, last=f"{n}s")),
+        "polars": Contender(lambda: frame.select(slope).to_series().to_numpy(), compared=False),  # is off at the start
+    }
+
+
 class Case(NamedTuple):
     """A case, the lengths of its windows, how much faster than which peers it has to be (None: nothing is said)."""
 
@@ -197,6 +234,9 @@ CASES = [
     Case("top 3", top_three, (10, 1_000)),
     Case("entropy", entropies, (10, 1_000)),
     Case("histogram", histograms, (10, 1_000)),
+    Case("decayed mean", decayed_means, target=1.5, peers=("polars",)),
+    Case("decayed mean of a window", decayed_means_of_windows),
+    Case("slope on time", slopes_on_time),
 ]
 
 

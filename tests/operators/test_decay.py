@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
+from slidewise.kernels.passes.dispatch import compiled_kernel
+from slidewise.kernels.sums.decayed_bounds import decayed_bounds
 
 NAN, INF = math.nan, math.inf
 BOUND = Fraction(5, 2**53)  # of the sum of |x| * weight: the roundings of two weights, and the last one
@@ -85,6 +87,54 @@ def test_compiled_passes_agree_with_python_on_many_rows() -> None:
                     right *= 0.5 ** ((int(at[i]) - rows[-1][1].astype(int).item()) / 1e9 / 90.0)
                 assert (right is None) == bool(rolled.mask[i]), (op, last, i)
                 assert right is None or abs(rolled[i] - right) <= 2.0**-52 * abs(right), (op, last, i)
+
+
+@pytest.mark.parametrize("kind", ["normal", "far apart", "zero", "zero again", "cancelling", "huge"])
+def test_running_sums_are_sure_only_of_what_the_general_kernel_says(kind: str) -> None:
+    """Rows that come and go over many half-lives, and windows that are empty, stand still or begin anew."""
+    rng = np.random.default_rng(8)
+    m = 3_000
+    x = rng.normal(size=m) * {"far apart": 10.0 ** rng.integers(-25, 25, m), "zero": 0.0, "huge": 1e290}.get(kind, 1.0)
+    if kind == "zero again":
+        x[rng.random(m) < 0.95] = 0.0
+    if kind == "cancelling":
+        x[1::2] = -x[::2]
+    times = np.cumsum(rng.choice([0.0, 0.1, 40.0, 2_000.0], m, p=[0.2, 0.79, 0.009, 0.001]) * rng.random(m))
+    halves = np.floor(times).astype(np.int64)
+    weights = 0.5 * 2.0 ** (times - halves)
+    ends = np.sort(rng.integers(1, m + 1, m))
+    windows = {
+        "growing": (np.zeros(m, np.int64), ends),
+        "short": (np.maximum(ends - 25, 0), ends),
+        "anew": (np.minimum(ends // 400 * 400, ends), ends),
+        "empty": (np.maximum(ends - 5, 0), np.maximum(ends - 5, 0)),
+    }
+    for name, op in (("ewm_mean", sw.ewm_mean(halflife=1)), ("ewm_sum", sw.ewm_sum(halflife=1))):
+        kernel = compiled_kernel(op, [x, halves, weights])
+        assert kernel is not None
+        for windows_name, (starts, stops) in windows.items():
+            result = decayed_bounds(x, halves, weights, starts, stops, name == "ewm_mean")
+            assert (result is None) == (kind == "huge" and windows_name != "empty"), windows_name
+            if result is None:
+                continue
+            answers, sure = result
+            right = kernel.bounds([x, halves, weights], starts, stops)
+            assert right.valid is None or right.valid[sure].all()
+            off = np.abs(answers - right.fields[0])[sure]
+            assert (off <= 2.0**-80 * np.abs(x).max()).all() if kind == "cancelling" else not off.any(), windows_name
+            if windows_name == "growing":
+                assert sure.mean() > 0.8, kind
+
+
+def test_values_that_are_no_numbers_and_rows_out_of_order_are_left_to_the_general_kernel() -> None:
+    ones, bounds = np.ones(3), (np.zeros(3, np.int64), np.arange(1, 4))
+    rising = np.arange(3)
+    assert decayed_bounds(ones, rising, ones, *bounds, True) is not None
+    assert decayed_bounds(np.array([1.0, NAN, 1.0]), rising, ones, *bounds, True) is None
+    assert decayed_bounds(np.array([1.0, INF, 1.0]), rising, ones, *bounds, False) is None
+    assert decayed_bounds(np.array([1.0, 1e-300, 1.0]), rising, ones, *bounds, True) is None
+    assert decayed_bounds(ones, rising[::-1].copy(), ones, *bounds, True) is None
+    assert decayed_bounds(ones, rising * 0, np.array([0.5, 0.9, 0.7]), *bounds, False) is None
 
 
 def test_far_apart_equal_and_strange() -> None:

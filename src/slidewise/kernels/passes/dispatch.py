@@ -16,12 +16,14 @@ from slidewise.kernels.passes.extremes import max_rows, min_rows
 from slidewise.kernels.passes.window_passes import quantile_of_rows
 from slidewise.kernels.sums.block_moments import block_moments
 from slidewise.kernels.sums.bound_sums import sum_bounds
+from slidewise.kernels.sums.decayed_bounds import decayed_bounds
 from slidewise.kernels.sums.row_moments import moment_rows
 from slidewise.kernels.sums.row_shapes import skew_rows, slope_rows
 from slidewise.kernels.sums.row_sums import exponentials, logarithms, sum_rows
 from slidewise.operators.operator import Operator
 
 INTEGERS_SAFE_TO_ADD = 2**62
+_DECAYED = (np.float64, np.int64, np.float64)  # a value, a half-life and a weight
 _BLOCK_SCANS_GAIN = 10  # how many rows they answer while the general kernel takes in one
 
 # Passes over the last n rows of each key, given as offsets, and over windows given as starts and ends. None means that
@@ -29,6 +31,7 @@ _BLOCK_SCANS_GAIN = 10  # how many rows they answer while the general kernel tak
 RowsPass = Callable[[Operator, Array, Array, int], Answers | None]
 PairRowsPass = Callable[[Operator, Sequence[Array], Array, int], Answers | None]
 BoundsPass = Callable[[Array, Array, Array], Answers | None]
+ColumnsBoundsPass = Callable[[Operator, Sequence[Array], Array, Array], Answers | None]
 
 
 def run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int) -> Answers | None:
@@ -53,7 +56,11 @@ def run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int
 def run_bounds(operator: Operator, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers | None:
     """The answers over windows [starts, ends), of one key or of many; None where the operator runs interpreted."""
     special = operator.traits.bounds_pass
-    answers = None if special is None or not len(inputs[0]) else BOUNDS_PASSES[special](inputs[0], starts, ends)
+    answers = None
+    if special in _COLUMNS_BOUNDS_PASSES and len(inputs[0]):
+        answers = _COLUMNS_BOUNDS_PASSES[special](operator, inputs, starts, ends)
+    elif special is not None and len(inputs[0]):
+        answers = BOUNDS_PASSES[special](inputs[0], starts, ends)
     if answers is not None:
         return answers
     kernel = compiled_kernel(operator, inputs)
@@ -130,18 +137,36 @@ def _slope_rows(op: Operator, inputs: Sequence[Array], offsets: Array, n: int) -
 
 def _with_careful(op: Operator, inputs: Sequence[Array], offsets: Array, n: int, out: Array, sure: Array) -> Answers:
     """The answers that are sure, and those of the general kernel for the other rows, which may have none."""
-    valid = None
     unsure = np.flatnonzero(~sure)
+    first_rows = offsets[np.searchsorted(offsets, unsure, "right") - 1]
+    return _completed(op, inputs, np.maximum(unsure - n + 1, first_rows), unsure + 1, unsure, out, sure)
+
+
+def _completed(
+    op: Operator, inputs: Sequence[Array], starts: Array, ends: Array, unsure: Array, out: Array, sure: Array
+) -> Answers:
+    """The same where the unsure answers' windows are [starts, ends)."""
+    valid = None
     if len(unsure):
         kernel = compiled_kernel(op, inputs)
         assert kernel is not None
-        first_rows = offsets[np.searchsorted(offsets, unsure, "right") - 1]
-        careful = kernel.bounds(inputs, np.maximum(unsure - n + 1, first_rows), unsure + 1)
+        careful = kernel.bounds(inputs, starts, ends)
         out[unsure] = careful.fields[0]
         if careful.valid is not None:
             valid = sure
             valid[unsure] = careful.valid
     return Answers([out], valid)
+
+
+def _decayed_bounds(mean: bool, op: Operator, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers | None:
+    if len(inputs) != 3 or any(x.dtype != dtype for x, dtype in zip(inputs, _DECAYED, strict=True)):
+        return None
+    x, half_lives, weights = inputs
+    result = decayed_bounds(x, half_lives, weights, starts, ends, mean)
+    if result is None:
+        return None
+    unsure = np.flatnonzero(~result[1])
+    return _completed(op, inputs, starts[unsure], ends[unsure], unsure, *result)
 
 
 def _sum_bounds(x: Array, starts: Array, ends: Array) -> Answers | None:
@@ -192,4 +217,8 @@ BOUNDS_PASSES: dict[str, BoundsPass] = {
     "geomean": _geomean_bounds,
     "first": lambda x, starts, _ends: _row_at(x, starts),
     "last": lambda x, _starts, ends: _row_at(x, ends - 1),
+}
+_COLUMNS_BOUNDS_PASSES: dict[str | None, ColumnsBoundsPass] = {
+    "ewm_mean": partial(_decayed_bounds, True),
+    "ewm_sum": partial(_decayed_bounds, False),
 }

@@ -132,6 +132,7 @@ def _traits(name: str, expand: Any, fields: int) -> Traits:
         state_bytes=8 * len(layout.fields),
         on_time=OnTime(expand),
         form=name,
+        bounds_pass=name,
         layout=lambda dtypes: layout if len(dtypes) == 3 else None,
         plot=Plot(level=name == "ewm_mean"),
     )
