@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import lanes
 import numpy as np
+import pandas as pd
 import point_in_time
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import DateType, StructField, StructType, TimestampType
 
 import slidewise as sw
 from slidewise.engine.window_spec import window_specs_of
 from slidewise.errors import ExpressionError, InputError, SlidewiseError, WindowError
 from slidewise.kernels.bounds.resets import goes_on, unit_numbers
+from slidewise.spark.schema import check_schema
 from slidewise.windows import Window
 from slidewise.windows.calendar import DAY, UNITS, CalendarUnit
 from slidewise.windows.session import Gap
@@ -298,3 +303,38 @@ def test_a_key_keeps_one_state_and_no_rows() -> None:
     short.push_many(table.slice(4_998))
     assert len(live.snapshot()) < len(short.snapshot()) + 20
     assert live.push({"k": 0, "t": 20_000, "x": 7, "ok": None})["a"] == 7
+
+
+@pytest.mark.parametrize("over", [{"last": "this day"}, {"last": "1 month"}], ids=lambda over: over["last"])
+def test_dates_have_no_zone(over: dict[str, str]) -> None:
+    """A date is a day by itself: a zone, in which its midnight in UTC may be the day before, is refused."""
+    day, later = date(2024, 3, 1), date(2024, 3, 2)
+    definition = sw.Sliding(on="t", n=sw.count().over(over["last"], zone="America/New_York"))
+    table = pa.table({"t": [day, later]})
+    texts = pd.DataFrame({"t": [day, later]})
+    columns = [table["t"], np.array([day, later], "M8[D]"), pl.Series([day, later]), table["t"].cast(pa.date64())]
+    labels = pa.table({"t": [datetime(2024, 3, 3)]})
+    for answer in (
+        *(partial(sw.rolling, np.ones(2), sw.count, times=times, zone="Asia/Tokyo", **over) for times in columns),
+        partial(definition, table),
+        partial(definition, texts),
+        partial(definition, pl.from_arrow(table)),
+        partial(definition.as_of, labels, table),
+        partial(definition.live().push, {"t": day}),
+        partial(definition.live().push, {"t": np.datetime64("2024-03-01")}),
+        partial(definition.live().push_many, table),
+    ):
+        with pytest.raises(sw.SlidewiseError, match=r"dates, but .*zone='.*leave out zone="):
+            answer()
+    without = sw.Sliding(on="t", n=sw.count().over(over["last"]))
+    assert without(table)["n"].to_pylist() == without(texts)["n"].tolist()
+    live = definition.live()
+    assert live.push({"t": datetime(2024, 3, 1)}) == {"n": 1}, "times without a zone count as UTC"
+    live.push({"t": later})
+
+
+def test_dates_have_no_zone_in_spark() -> None:
+    definition = sw.Sliding(on="t", n=sw.count().over("this day", zone="America/New_York"))
+    with pytest.raises(sw.SlidewiseError, match="column 'n': on='t' holds dates, but zone='America/New_York'"):
+        check_schema(definition, StructType([StructField("t", DateType())]))
+    check_schema(definition, StructType([StructField("t", TimestampType())]))

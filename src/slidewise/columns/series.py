@@ -44,6 +44,14 @@ class Column:
     def is_object(self) -> bool:
         return bool(self.data.dtype == object)
 
+    @property
+    def is_date(self) -> bool:
+        """Whether it holds dates, which have no time of day."""
+        if self.unit is None:
+            return False
+        kind = self.arrow if self.arrow is not None else self.restore(self.data[:0]).dtype
+        return str(kind).startswith(("date32", "date64", "datetime64[D]"))
+
     def back(self, answers: Array) -> Array:
         """Answers as the series' own type; objects from a column of numbers are there only where all are null."""
         if answers.dtype == object and not self.is_object:

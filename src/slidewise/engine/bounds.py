@@ -20,6 +20,7 @@ from slidewise.windows.calendar import MOMENTS_NEEDED
 from slidewise.windows.extent import Extent
 from slidewise.windows.kind import Reset
 from slidewise.windows.running import RUNNING
+from slidewise.windows.zones import NO_DATES
 
 if TYPE_CHECKING:
     from slidewise.columns.series import Column
@@ -177,6 +178,8 @@ def check_times(window: Window, times: Column) -> None:
     if times.unit is not None:
         if not isinstance(length, Duration | Months | None):
             raise WindowError(f"times are timestamps, but {name}={length!r} is a number; write it as '10 minutes', say")
+        if window.zone is not None and times.is_date:
+            raise WindowError(f"times are dates, but zone={window.zone!r} is given: {NO_DATES}")
         return
     if window.needs_moments:
         raise WindowError(f"times are numbers, and {window.words} is a part of the calendar; {MOMENTS_NEEDED}")

@@ -28,6 +28,7 @@ from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
 from slidewise.windows import Duration, Months, Window
 from slidewise.windows.calendar import MOMENTS_NEEDED
+from slidewise.windows.zones import NO_DATES
 
 
 class TableRows:
@@ -123,6 +124,8 @@ class TableRows:
         if self.times is None:
             return
         length = window.measure
+        if window.zone is not None and self.times.is_date:
+            raise WindowError(f"on={on!r} holds dates, but zone={window.zone!r} is given: {NO_DATES}")
         if self.times.unit is None and window.needs_moments:
             raise WindowError(
                 f"on={on!r} holds numbers, and {window.words} is a part of the calendar; {MOMENTS_NEEDED}"

@@ -14,6 +14,7 @@ from slidewise.live.types import Time
 from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration, Months
 from slidewise.windows.calendar import MOMENTS_NEEDED
+from slidewise.windows.zones import NO_DATES
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,7 +65,7 @@ class TimeReader:
         else:
             number, kind = self._other(time, what or f"the event's time {self._definition.on!r}")
         if kind is not self.kind:
-            self.check(kind, time)
+            self.check(kind, time, is_date=_is_date(time))
         return number, kind
 
     def _other(self, time: Any, what: str) -> tuple[Time, str]:
@@ -91,7 +92,7 @@ class TimeReader:
             + ("; give it as datetime.fromisoformat(...)" if isinstance(time, str) else "")
         )
 
-    def check(self, kind: str, time: Any) -> None:
+    def check(self, kind: str, time: Any, *, is_date: bool = False) -> None:
         """Refuse a kind of time that differs from the stream's, or that the definition's windows do not go with."""
         if self.kind is not None:
             if kind != self.kind:
@@ -104,6 +105,9 @@ class TimeReader:
                     f"times are numbers, but {name!r} is over {aggregate.window.words}, a part of the calendar; "
                     f"{MOMENTS_NEEDED}"
                 )
+            zone = None if aggregate.window is None else aggregate.window.zone
+            if zone is not None and is_date:
+                raise WindowError(f"times are dates, but {name!r} has zone={zone!r}: {NO_DATES}")
             if isinstance(last, Duration | Months) and kind == NUMBER:
                 raise WindowError(f"times are numbers, but {name!r} is over {last}; give its window as a number")
             if isinstance(last, int | float) and kind != NUMBER:
@@ -133,3 +137,10 @@ class TimeReader:
             return f"{number} ns after 1970"
         rest = number % 1_000
         return f"{time}{f' and {rest} ns' if rest else ''}"
+
+
+def _is_date(time: Any) -> bool:
+    """Whether a time is a date, which has no time of day."""
+    if isinstance(time, date):
+        return not isinstance(time, datetime)
+    return str(getattr(time, "dtype", "")) == "datetime64[D]"

@@ -279,11 +279,16 @@ def _reset_text(written: dict[str, Any]) -> str:
 
 
 def check_partials(op: Operator, window: Window) -> None:
-    """Refuse a grain where no partial aggregate can stand for rows, and windows that do not know a row's own value."""
+    """Refuse windows that an operator cannot have: without a row's own value, ahead of its time, or with a grain."""
     if op.traits.own_value is not None and not window.kind.own_rows:
         raise WindowError(
             f"{op.name} is about the row's own value, and {window!r} does not know it; use a window of rows, a stretch "
             "of time without a grain, both, or 'all'"
+        )
+    if op.traits.on_time is not None and op.traits.on_time.looks_back and window.kind.looks_ahead:
+        raise WindowError(
+            f"{op.name} is about how long ago rows were, and the rows of {window!r} are yet to come; use a window that "
+            "looks back"
         )
     op = op if op.traits.per is None else op.traits.per.inner
     statistic = op.traits.order_statistic if window.keeps is Keeps.CELLS else None

@@ -102,12 +102,13 @@ class OnTime(NamedTuple):
 
     `expand(aggregate, time)` is the aggregate over more columns, which hold the time as numbers, or an expression of
     other aggregates and of the time of the answer. `named` are the fewest and the most columns that users name, and
-    `lifted` how many values `lift` takes.
+    `lifted` how many values `lift` takes. `looks_back`: answers are as of the row's time, of rows that are not newer.
     """
 
     expand: Callable[[Aggregate, Expression], Expression]
     named: tuple[int, int] = (1, 1)
     lifted: tuple[int, int] = (2, 3)
+    looks_back: bool = False
 
 
 class Words(NamedTuple):

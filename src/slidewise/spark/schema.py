@@ -12,6 +12,7 @@ from slidewise.spark.column_names import RESERVED, label_name, numbered_names, q
 from slidewise.spark.types import SIMPLE, answer_type_of, arrow_type, spark_type
 from slidewise.windows import Duration, Months
 from slidewise.windows.calendar import MOMENTS_NEEDED
+from slidewise.windows.zones import NO_DATES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +53,9 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
                 f"column {name!r}: on={on!r} holds numbers, and {aggregate.window.words} is a part of the calendar; "
                 f"{MOMENTS_NEEDED}"
             )
+        zone = None if aggregate.window is None else aggregate.window.zone
+        if zone is not None and kind == "date":
+            raise InputError(f"column {name!r}: on={on!r} holds dates, but zone={zone!r} is given: {NO_DATES}")
         if last is not None and numbers == isinstance(last, Duration | Months):
             raise InputError(
                 f"column {name!r}: on={on!r} holds {'numbers' if numbers else 'times'}, but the window is {last}; "

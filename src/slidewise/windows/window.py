@@ -190,6 +190,12 @@ class Window:
         return isinstance(self.reset, CalendarUnit)
 
     @property
+    def zone(self) -> str | None:
+        """The zone whose calendar the window goes by, where one is named."""
+        calendar = self.last if self.reset is None else self.reset
+        return calendar.zone if isinstance(calendar, Months | CalendarUnit) else None
+
+    @property
     def since(self) -> Any:
         """The column, or the expression, that marks the rows at which the window begins anew; None without one."""
         return self.reset.column if isinstance(self.reset, Since) else None

@@ -21,6 +21,9 @@ _FIRST, _LAST = ((datetime(year, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(second
 _CYCLE = 146_097 * DAY
 
 
+NO_DATES = "a date is a day of no zone's clock; leave out zone=, or give times as timestamps"
+
+
 class ZoneClock(NamedTuple):
     """A zone's clock for a while: when it is changed, and its offsets before the first change and from each one on."""
 

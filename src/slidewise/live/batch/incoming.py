@@ -104,7 +104,8 @@ class KeyedRows:
             fits = not self.count or (column.data.min() >= -far and column.data.max() <= far)
             times = column.data * column.unit if fits else column.data.astype(object) * column.unit
         if self.count:
-            self.live.time_reader.check(kind, self.live.time_reader.shown(times[:1].tolist()[0], kind))
+            shown = self.live.time_reader.shown(times[:1].tolist()[0], kind)
+            self.live.time_reader.check(kind, shown, is_date=column.is_date)
         return times, kind
 
     def time_column(self, on: str) -> Column:

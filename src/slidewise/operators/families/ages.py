@@ -60,7 +60,7 @@ def _operator(name: str, oldest: bool, words: str) -> Operator:
             never_raises=True,
             bounded=True,
             state_bytes=8,
-            on_time=OnTime(expand, (0, 1), (2, 2)),
+            on_time=OnTime(expand, (0, 1), (2, 2), looks_back=True),
             plot=Plot(change=True, reduced="max"),
         ),
         builtin=True,

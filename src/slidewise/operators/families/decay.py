@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.expressions.expression import Call, Constant, Expression, call
@@ -120,7 +119,7 @@ def _join_sums(a: DecayedSum | None, b: DecayedSum | None) -> DecayedSum | None:
     return (dd.add(_lowered(a[0], newest[0] - a[1]), _lowered(b[0], newest[0] - b[1])), *newest)
 
 
-def _traits(name: str, expand: Any, fields: int) -> Traits:
+def _traits(name: str, on_time: OnTime, fields: int) -> Traits:
     kinds = ("float64",) * fields
     layout = Layout((*kinds, "int64"), ("float64",)) if name == "ewm_mean" else None
     layout = layout or Layout(("float64", "float64", "int64", "float64"), ("float64",))
@@ -130,7 +129,7 @@ def _traits(name: str, expand: Any, fields: int) -> Traits:
         python_times=False,
         never_raises=True,
         state_bytes=8 * len(layout.fields),
-        on_time=OnTime(expand),
+        on_time=on_time,
         form=name,
         bounds_pass=name,
         layout=lambda dtypes: layout if len(dtypes) == 3 else None,
@@ -162,7 +161,7 @@ def make_ewm_mean(halflife: HalfLife = 10) -> Operator:
         is_state=checks.or_none(checks.fields(checks.double_double, checks.double_double, checks.integer)),
         parameters={"halflife": length},
         make=make_ewm_mean,
-        traits=_traits("ewm_mean", lambda one, time: _columns(length, one, time), 4),
+        traits=_traits("ewm_mean", OnTime(lambda one, time: _columns(length, one, time)), 4),
         builtin=True,
     )
 
@@ -198,7 +197,7 @@ def make_ewm_sum(halflife: HalfLife = 10) -> Operator:
         is_state=checks.or_none(checks.fields(checks.double_double, checks.integer, _is_weight)),
         parameters={"halflife": length},
         make=make_ewm_sum,
-        traits=_traits("ewm_sum", expand, 2),
+        traits=_traits("ewm_sum", OnTime(expand, looks_back=True), 2),
         builtin=True,
     )
 
