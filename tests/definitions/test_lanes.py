@@ -639,28 +639,29 @@ CASES += [
     ]
 ]
 
+_ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")
 _HOURS = [random.Random(6).randrange(-200, 200) for _ in range(30)]  # hours about changes of clocks
 CASES += [
     Case(
         f"calendar, times as {kind}",
         sliding(
-            hour=sw.count().over("this hour", zone="Europe/Berlin"),
-            day=sw.sum("load").over("this day", zone="Europe/Berlin"),
-            before=sw.sum("load").over("this day", zone="America/New_York", closed="left"),
+            hour=sw.count().over("this hour", zone=zones[0]),
+            day=sw.sum("load").over("this day", zone=zones[0]),
+            before=sw.sum("load").over("this day", zone=zones[1], closed="left"),
             plain=sw.sum("load").where("ok").over("this day"),
-            week=sw.collect("load").over("this week", zone="Asia/Kolkata"),
-            month=sw.max("temp").over("this month", zone="Europe/Berlin"),
+            week=sw.collect("load").over("this week", zone=zones[2]),
+            month=sw.max("temp").over("this month", zone=zones[0]),
             quarter=sw.count().over("this quarter"),
             year=sw.median("load").over("this year"),
-            iso_year=sw.count("load").over("this iso year", zone="Australia/Lord_Howe"),
+            iso_year=sw.count("load").over("this iso year", zone=zones[3]),
         ),
         _with_times(pa.array([moment + timedelta(hours=hour / per) for hour in _HOURS]).cast(kind)),
     )
-    for kind, moment, per in [
-        (pa.timestamp("us", "UTC"), datetime(2024, 3, 31, tzinfo=UTC), 24),
-        (pa.timestamp("s"), datetime(2024, 10, 27), 60),
-        (pa.timestamp("ns"), datetime(1970, 1, 1), 2),
-        (pa.date32(), datetime(1964, 12, 27), 1 / 24),
+    for kind, moment, per, zones in [
+        (pa.timestamp("us", "UTC"), datetime(2024, 3, 31, tzinfo=UTC), 24, _ZONES),
+        (pa.timestamp("s"), datetime(2024, 10, 27), 60, _ZONES),
+        (pa.timestamp("ns"), datetime(1970, 1, 1), 2, _ZONES),
+        (pa.date32(), datetime(1964, 12, 27), 1 / 24, (None,) * 4),
     ]
 ]
 
