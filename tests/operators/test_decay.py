@@ -15,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
+from slidewise.engine.computed import over_series
+from slidewise.expressions.functions.half_life_weights import HIGHS, LOWS, weight_of_share, weights_of_shares
 from slidewise.kernels.passes.dispatch import compiled_kernel
 from slidewise.kernels.sums.decayed_bounds import decayed_bounds
+from slidewise.kernels.sums.decayed_rows import _weigh, decayed_rows
 
 NAN, INF = math.nan, math.inf
 BOUND = Fraction(5, 2**53)  # of the sum of |x| * weight: the roundings of two weights, and the last one
@@ -124,6 +127,48 @@ def test_running_sums_are_sure_only_of_what_the_general_kernel_says(kind: str) -
             assert (off <= 2.0**-80 * np.abs(x).max()).all() if kind == "cancelling" else not off.any(), windows_name
             if windows_name == "growing":
                 assert sure.mean() > 0.8, kind
+
+
+def test_weights_have_the_same_bits_in_python_numpy_and_kernels() -> None:
+    shares = np.concatenate([np.random.default_rng(2).random(2_000), [0.0, np.nextafter(1.0, 0.0), 1.0]])
+    weights, room, steps = weights_of_shares(shares), np.empty(len(shares)), np.empty(len(shares), np.int32)
+    _weigh(shares * 2.0**40, 2.0**40, np.array(HIGHS), np.array(LOWS), steps, room)
+    assert weights.tolist() == room.tolist() == [weight_of_share(share) for share in shares.tolist()]
+    with localcontext() as context:
+        context.prec = 40
+        for share, weight in zip(shares.tolist(), weights.tolist(), strict=True):
+            off = abs((Decimal(share) * Decimal(2).ln()).exp() / 2 - Decimal(weight))
+            assert off <= Decimal(0.51 * 2.0**-53), share
+
+
+@pytest.mark.parametrize("halflife", ["7ns", "90s", "20 days"])
+def test_means_of_all_rows_in_one_pass_are_those_of_columns_of_weights(
+    monkeypatch: pytest.MonkeyPatch, halflife: str
+) -> None:
+    rng = np.random.default_rng(4)
+    op = sw.ewm_mean(halflife=halflife)
+    gaps = rng.choice([0, 1, 10**6, 10**9, 10**12, 10**16], 2_000, p=[0.2, 0.1, 0.2, 0.3, 0.195, 0.005])
+    times = (np.cumsum(gaps) - 10**17).view("M8[ns]")
+    for x in (rng.normal(size=2_000), rng.integers(-3, 4, 2_000) * 0.1, np.zeros(2_000)):
+        counted: list[bool] = []
+
+        def watched(*arguments: Any, counted: list[bool] = counted) -> Any:
+            answers = decayed_rows(*arguments)
+            counted.append(answers is not None)
+            return answers
+
+        with monkeypatch.context() as patched:
+            patched.setattr(over_series, "decayed_rows", watched)
+            answers = sw.rolling(x, op, times=times, last="all")
+            patched.setattr(over_series, "decayed_rows", lambda *_: None)
+            expected = sw.rolling(x, op, times=times, last="all")
+        assert counted == [True]
+        assert (np.abs(answers - expected) <= 2.0**-52 * np.abs(expected) + 2.0**-80).all()
+    x[3] = NAN
+    assert np.isnan(sw.rolling(x, op, times=times, last="all")[3:]).all()
+    times[700] = np.datetime64("2261-01-01")
+    with pytest.raises(sw.SlidewiseError, match="701"):
+        sw.rolling(x, op, times=times, last="all")
 
 
 def test_values_that_are_no_numbers_and_rows_out_of_order_are_left_to_the_general_kernel() -> None:

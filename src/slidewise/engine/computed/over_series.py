@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.arrays import Array
 from slidewise.columns.answer_series import BARE, series_like
 from slidewise.columns.operator_types import check_type, readied, restored
 from slidewise.columns.series import Column, Series, read
@@ -16,13 +17,15 @@ from slidewise.engine.computed.columns import series_array
 from slidewise.engine.evaluate import answer
 from slidewise.errors import InputError
 from slidewise.expressions.expression import Expression, RowColumn
+from slidewise.expressions.functions.half_life_weights import HIGHS, LOWS
 from slidewise.expressions.over_arrays import evaluate_all
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.kernels.order.grouping import Grouped, dictionary_codes
+from slidewise.kernels.sums.decayed_rows import decayed_rows
 from slidewise.operators.aggregate import Aggregate, PlainAggregate
 from slidewise.operators.operator import Operator
 from slidewise.stages import Answer, Stages, stages_of
-from slidewise.windows import Window
+from slidewise.windows import Duration, Window
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,6 +114,16 @@ class TimedSeries:
         return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
 
 
+def _so_far(op: Operator, columns: list[Column], when: Column) -> Array | None:
+    """Decayed means of all rows so far in one pass of their own, where it serves these rows."""
+    x, halflife = columns[0], op.parameters.get("halflife")
+    if op.traits.form != "ewm_mean" or not isinstance(halflife, str) or when.unit is None:
+        return None
+    if x.valid is not None or when.valid is not None or x.data.dtype != np.float64:
+        return None
+    return decayed_rows(x.data, when.data, when.unit, Duration.of(halflife).ns, np.array(HIGHS), np.array(LOWS))
+
+
 def rolling_on_time(
     op: Operator,
     series: tuple[Series, ...],
@@ -121,6 +134,10 @@ def rolling_on_time(
     window: Window,
 ) -> Series:
     """An operator that goes by the rows' times over each row's window of series."""
+    if keys is None and window == _ALL:
+        answers = _so_far(op, columns, when)
+        if answers is not None:
+            return series_like(series[0], {BARE: answers}, None)
     names = [f"input {i + 1}" if len(series) > 1 else "the input" for i in range(len(series))]
     by_name = {**dict(zip(names, series, strict=True)), TIMES: times}
     read_columns = {**dict(zip(names, columns, strict=True)), TIMES: when}

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from slidewise.expressions.functions.function import HIGH, LOW, Function, MistypedValue, ValueOverflow, is_number
+from slidewise.expressions.functions.half_life_weights import weight_of_share, weights_of_shares
 from slidewise.expressions.functions.times import nanoseconds, ticks, unit_of
 from slidewise.expressions.functions.vectors import array_of, bounds_of, fits, values_of
 from slidewise.expressions.kinds import FLOAT, INT, NUMBERS, OPEN, TEXT, TIME, KindError, Kinds, ValueKind
@@ -126,7 +127,7 @@ def half_lives_of_value(time: Any, halflife: str | Number) -> int:
 
 def weight_of_value(time: Any, halflife: str | Number) -> float:
     """What a row counts beside one at the end of the half-life that its time is in: from 0.5 to 1."""
-    return 0.5 * math.pow(2.0, _parted(time, halflife)[1])
+    return weight_of_share(_parted(time, halflife)[1])
 
 
 def _parted_arrays(time: pa.Array, halflife: pa.Scalar) -> tuple[Any, Any]:
@@ -159,10 +160,8 @@ def _half_lives_of_array(time: pa.Array, halflife: pa.Scalar) -> Any:
 
 def _weights_of_array(time: pa.Array, halflife: pa.Scalar) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    shares = array_of(_parted_arrays(time, halflife)[1], pa.float64(), time)
-    return array_of(0.5 * values_of(pc.power(pa.scalar(2.0), shares)), pa.float64(), time)
+    return array_of(weights_of_shares(_parted_arrays(time, halflife)[1]), pa.float64(), time)
 
 
 NAMES = frozenset((TICKS, PER_SECOND, HALF_LIVES, WEIGHT))
