@@ -213,6 +213,19 @@ def slopes_on_time(data: Data, n: int) -> Contenders:
     }
 
 
+def sums_by_category(data: Data, n: int) -> Contenders:
+    """Maps of 20 sums for each row of a table, against one sum: what each costs on the same rows."""
+    import pyarrow as pa
+
+    table = pa.table({"t": np.arange(len(data.x)), "x": data.x, "kind": data.few})
+    by_kind = sw.Sliding(on="t", spent=sw.sum("x").per("kind").over(rows=n))
+    one = sw.Sliding(on="t", spent=sw.sum("x").over(rows=n))
+    return {
+        OURS: Contender(lambda: by_kind(table), compared=False),
+        "without categories": Contender(lambda: one(table), compared=False),
+    }
+
+
 class Case(NamedTuple):
     """A case, the lengths of its windows, how much faster than which peers it has to be (None: nothing is said)."""
 
@@ -237,6 +250,7 @@ CASES = [
     Case("decayed mean", decayed_means, target=1.5, peers=("polars",)),
     Case("decayed mean of a window", decayed_means_of_windows),
     Case("slope on time", slopes_on_time),
+    Case("sum by category", sums_by_category, (10, 1_000), target=0.33, peers=("without categories",)),
 ]
 
 
