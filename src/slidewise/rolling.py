@@ -55,6 +55,8 @@ def rolling(
     """
     if not isinstance(op, Operator):
         raise SlidewiseError(f"rolling takes an operator, such as sw.max, not {op!r}")
+    if op.unset:
+        raise SlidewiseError(f"{op.name} has to be made first; write {op.unset.partition(')(')[0]})")
     anew = gap is not None or since is not None
     length = next if last is None else last
     series = values if isinstance(values, tuple) else (values,)

@@ -145,3 +145,15 @@ def test_files_and_texts_name_them() -> None:
     definition = sw.Sliding(on="t", a=sw.hyperloglog(p=5, sketch=True)("x").over(3), b=sw.theta(lg_k=9)("x").over(3))
     assert sw.Sliding.from_dict(definition.to_dict()) == definition
     assert repr(sw.hyperloglog(p=5, sketch=True)) == "sw.hyperloglog(p=5, sketch=True)" != repr(sw.hyperloglog(p=5))
+
+
+@pytest.mark.parametrize("op", [sw.theta(sketch=True), sw.hyperloglog(p=4, sketch=True)], ids=str)
+def test_windows_of_too_few_rows_take_nothing_from_later_ones(op: sw.Operator) -> None:
+    values, times = np.arange(10), np.array([0, 1, 2, 9, 10, 11, 12, 30, 31, 32])
+    sketches = sw.rolling(values, op, times=times, last=3, at_least=3)
+    for i, sketch in enumerate(sketches):
+        rows = values[(times > times[i] - 3) & (times <= times[i])].tolist()
+        alone = sw.DabaLite(op)
+        for x in rows:
+            alone.insert(x)
+        assert np.ma.is_masked(sketches[i]) or sketch is None if len(rows) < 3 else sketch == alone.query()

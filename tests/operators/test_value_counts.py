@@ -175,3 +175,17 @@ def test_states_that_cannot_be_are_refused() -> None:
 def test_definitions_with_edges_are_written_and_read() -> None:
     definition = sw.Sliding(bins=sw.histogram(edges=[0, 1.5])("x").over(rows=3), top=sw.top_k(2)("x").over(rows=3))
     assert sw.Sliding.from_dict(definition.to_dict()) == definition
+
+
+def test_edges_that_no_float_is_are_compared_exactly() -> None:
+    edge = 2**53 + 1
+    op = sw.histogram(edges=[edge])
+    assert sw.rolling(np.array([2**53, edge]), op, rows=1).tolist() == [[1, 0], [0, 1]]
+    assert sw.rolling(np.array([2.0**53, 2.0**53 + 2]), op, rows=1).tolist() == [[1, 0], [0, 1]]
+    assert [op.lower(op.lift(x)) for x in (2**53, edge, 2.0**53, 2.0**53 + 2)] == [[1, 0], [0, 1], [1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("op", [sw.histogram, sw.top_k, sw.quantile, sw.ewm_mean])
+def test_a_series_takes_no_made_up_parameters(op: sw.Operator) -> None:
+    with pytest.raises(sw.SlidewiseError, match=rf"{op.name} has to be made first; write sw\.{op.name}\("):
+        sw.rolling(np.array([1.0, 2.0]), op, rows=2, times=np.array([1, 2]) if op is sw.ewm_mean else None)

@@ -129,6 +129,11 @@ def _registers(
     used = 0
     i = 0
     while i < len(starts) and used < len(images):
+        if starts[i] >= ends[i]:  # wherever it lies
+            which[i] = -2
+            changed |= 1
+            i += 1
+            continue
         while end < ends[i]:
             j = register[end]
             enter(end, j, rank, chains)
@@ -146,7 +151,7 @@ def _registers(
                 current[j] = best
                 of_rank[best] += 1
             start += 1
-        if of_rank[0] == size or starts[i] >= ends[i]:
+        if of_rank[0] == size:
             which[i] = -2
             changed |= 1
         elif changed:
@@ -301,9 +306,14 @@ def _theta_least(
     used = 0
     i = 0
     while i < len(starts) and used < len(least):
+        if starts[i] >= ends[i]:  # wherever it lies
+            which[i] = -2
+            place[3] = 1
+            i += 1
+            continue
         changed = _theta_moves(codes, counts, tree, bits, place, starts[i], ends[i])
         place[3] |= changed
-        if place[2] == 0 or starts[i] >= ends[i]:
+        if place[2] == 0:
             which[i] = -2
             place[3] = 1
         elif place[3]:

@@ -206,11 +206,17 @@ def most_frequent(x: Array, operator: str, k: int, starts: Array, ends: Array) -
     return Answers([Ragged(firsts, lengths, values[items] if len(values) else values, counts)], None)
 
 
+def _float_from(edge: float) -> float:
+    """The least float that is not below an edge."""
+    nearest = float(edge)
+    return nearest if nearest >= edge else math.nextafter(nearest, math.inf)
+
+
 def histograms(x: Array, edges: tuple[float, ...], starts: Array, ends: Array) -> Answers:
     """How many values of each window lie between each two edges, below the first and from the last on."""
     bins = len(edges) + 1
     if x.dtype.kind == "f":
-        codes = np.searchsorted(np.array(edges), x, side="right")  # NaN behind all
+        codes = np.searchsorted(np.array([_float_from(edge) for edge in edges]), x, side="right")  # NaN behind all
     else:  # an integer is not below an edge where it is not below the next integer
         whole = [max(math.ceil(edge), -(2**63)) for edge in edges if edge <= 2**63 - 1]
         codes = np.searchsorted(np.array([edge for edge in whole if edge < 2**63], np.int64), x, side="right")

@@ -354,8 +354,10 @@ def make_histogram(edges: Iterable[float] = (0.0,)) -> Operator:
 
 
 def _edges(edges: Iterable[float]) -> tuple[float, ...]:
+    """The edges as floats; a whole number that is none stays what it is."""
     try:
-        cuts = tuple(float(number(edge, "histogram")) for edge in edges)
+        numbers = [number(edge, "histogram") for edge in edges]
+        cuts = tuple(float(edge) if float(edge) == edge or edge != edge else edge for edge in numbers)
     except (TypeError, InputError, OverflowError) as error:
         raise SlidewiseError(f"histogram: edges are numbers, as in edges=[0, 10, 100], not {edges!r}") from error
     if not cuts or not all(map(math.isfinite, cuts)) or any(a >= b for a, b in pairwise(cuts)):
