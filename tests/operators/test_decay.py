@@ -130,7 +130,7 @@ def test_running_sums_are_sure_only_of_what_the_general_kernel_says(kind: str) -
 
 
 def test_weights_have_the_same_bits_in_python_numpy_and_kernels() -> None:
-    shares = np.concatenate([np.random.default_rng(2).random(2_000), [0.0, np.nextafter(1.0, 0.0), 1.0]])
+    shares = np.concatenate([np.random.default_rng(2).random(5_000), [0.0, np.nextafter(1.0, 0.0), 1.0]])
     weights, room, steps = weights_of_shares(shares), np.empty(len(shares)), np.empty(len(shares), np.int32)
     _weigh(shares * 2.0**40, 2.0**40, np.array(HIGHS), np.array(LOWS), steps, room)
     assert weights.tolist() == room.tolist() == [weight_of_share(share) for share in shares.tolist()]

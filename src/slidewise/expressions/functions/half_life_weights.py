@@ -10,6 +10,7 @@ from math import isqrt
 from typing import Any
 
 _BITS = 256
+_BLOCK = 4_096
 
 
 def _powers() -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -45,11 +46,15 @@ def weight_of_share(share: float, highs: Any = HIGHS, lows: Any = LOWS) -> float
 
 
 def weights_of_shares(shares: Any) -> Any:
-    """The same of a vector."""
+    """The same of a vector, in blocks that stay in the processor's caches."""
     import numpy as np
 
-    i = (shares * 128.0 + 0.5).astype(np.int64)
-    z = (shares - i * 0.0078125) * 0.6931471805599453
-    q = z * (1.0 + z * (0.5 + z * (0.16666666666666666 + z * (0.041666666666666664 + z * 0.008333333333333333))))
-    high = np.array(HIGHS)[i]
-    return high + (np.array(LOWS)[i] + high * q)
+    highs, lows, weights = np.array(HIGHS), np.array(LOWS), np.empty(len(shares))
+    for start in range(0, len(shares), _BLOCK):
+        part = shares[start : start + _BLOCK]
+        i = (part * 128.0 + 0.5).astype(np.int64)
+        z = (part - i * 0.0078125) * 0.6931471805599453
+        q = z * (1.0 + z * (0.5 + z * (0.16666666666666666 + z * (0.041666666666666664 + z * 0.008333333333333333))))
+        high = highs[i]
+        np.add(high, lows[i] + high * q, out=weights[start : start + _BLOCK])
+    return weights
