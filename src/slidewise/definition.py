@@ -382,11 +382,14 @@ def order_matters(aggregate: Aggregate) -> bool:
 
 
 def column_not_found(
-    name: str, names: list[Any], having: str, index: Iterable[Any] = (), remedy: str = ""
+    name: str, names: list[Any], having: str, index: Iterable[Any] = (), remedy: str = "", *, hints: bool = True
 ) -> InputError:
-    """The error for a column that is none of these; `having` is who has those, such as "the table has"."""
+    """The error for a column that is none of these; `having` is who has those, such as "the table has".
+
+    `hints` look for a name like it among those, where it may be misspelt.
+    """
     has = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-    hint = did_you_mean(name, [str(column) for column in names])
+    hint = did_you_mean(name, [str(column) for column in names]) if hints else ""
     hint = "; it is in the index: reset_index() makes it a column" if name in index else hint
     return InputError(f"column {name!r} not found; {having} {has or 'no columns'}{hint}{remedy}")
 

@@ -28,6 +28,10 @@ class Answer(Expression):
 
     is_aggregate = True
 
+    @property
+    def compound(self) -> str | None:  # type: ignore[override]
+        return self.aggregate.compound
+
     def key(self) -> Hashable:
         return "answer", self.name
 

@@ -275,7 +275,7 @@ def test_definitions_without_keys_or_time() -> None:
 
 
 MISTAKES: list[tuple[Any, Any, str]] = [
-    ({"cards": 7}, None, "the key has no 'card'; it has cards; did you mean 'cards'"),
+    ({"cards": 7}, None, r"the key has no 'card'; it has cards\Z"),
     ({}, None, "the key has no 'card'; it has no columns"),
     (7, None, "get takes the key's columns, {'card': ...}, not 7"),
     (None, None, "get takes the key's columns, {'card': ...}, not None"),
@@ -594,7 +594,7 @@ def test_get_many_gives_the_table_back_with_the_answers(kind: str, kernels: bool
 
 
 MANY_MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"cart": [7] * 3}, {}, "column 'card' not found; the requests have id, cart; did you mean 'cart'"),
+    ({"cart": [7] * 3}, {}, "column 'card' not found; the requests have id, cart; where"),
     ({"card": [7] * 3, "seen": [1] * 3}, {}, "the requests have a column 'seen' already; name the aggregate otherwise"),
     ({"card": [7] * 3}, {"on": "when"}, "column 'when' not found"),
     ({"card": [7] * 3}, {"by": {"cards": "card"}}, "by= names the key 'cards', but the definition has 'card'"),

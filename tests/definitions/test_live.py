@@ -216,10 +216,16 @@ def _exchanged(found: list[dict[str, Any]], expected: dict[int, dict[str, Any]])
     return of(found) == of(expected.values())
 
 
+def test_what_is_computed_of_an_event_is_not_shown_among_its_columns() -> None:
+    with pytest.raises(sw.InputError, match=r"It has ts, y; did you mean 'y'\?"):
+        sw.Sliding(on="ts", r=sw.rate("yy").over(10)).live().push({"ts": 1, "y": 2})
+
+
 BAD: list[tuple[Any, str]] = [
     ({"machine": 7, "temp": 1.0}, "no 'ts'; it has machine, temp"),
     ({"ts": NOON, "temp": 1.0}, "no 'machine'"),
     ({"machine": 7, "ts": NOON}, "no 'temp', which 'peak' reads; give None"),
+    ({"machine": 7, "ts": NOON, "tmp": 1.0}, "It has machine, ts, tmp; did you mean 'tmp'"),
     (event(7, 0, "hot"), "hot"),
     ({"machine": 7, "ts": None, "temp": 1.0}, "'ts' is None; every event needs a time"),
     ({"machine": 7, "ts": float("nan"), "temp": 1.0}, "'ts' is nan"),

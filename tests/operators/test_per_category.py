@@ -212,6 +212,8 @@ def test_what_runs_is_explained() -> None:
 REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("per stands before over", lambda: sw.sum("x").over("1 day").per("k")),
     ("per takes the name of a column", lambda: sw.sum("x").per(3)),
+    ("per takes the name of a column", lambda: sw.sum("x").per()),
+    ("rest='q' names the categories beyond top=", lambda: sw.sum("x").per("k", rest="q")),
     ("maps of maps", lambda: sw.sum("x").per("k").per("j")),
     ("maps of maps", lambda: sw.count_by("x").per("k")),
     ("rank is about the row's own value", lambda: sw.rank("x").per("k")),

@@ -80,6 +80,10 @@ def test_they_are_written_and_read_back() -> None:
         ({"since": "a", "closed": "both"}, "'right' or 'left'"),
         ({"last": "this fortnight"}, "is none of"),
         ({"last": "this dy"}, "did you mean 'this day'"),
+        ({"last": "today"}, "did you mean 'this day'"),
+        ({"last": "This Day"}, "did you mean 'this day'"),
+        ({"last": "iso year"}, "did you mean 'this iso year', .* or '1 year'"),
+        ({"delay": "1 day"}, "gap=, since= or next="),
         ({"last": "this day", "zone": "Europe/Berln"}, "not known"),
         ({"last": "this day", "zone": "/etc/passwd"}, "not known"),
         ({"gap": "1 day", "zone": "UTC"}, "calendar's unit"),
@@ -109,7 +113,7 @@ def test_rows_that_do_not_go_with_the_window_are_refused() -> None:
             sw.rolling(np.arange(2), sw.sum, times=np.arange(2), **over)
     with pytest.raises(SlidewiseError, match="never runs empty"):
         sw.Sliding(on="t", every="1h", a=sw.sum("x").over(since="ok"))
-    with pytest.raises(WindowError, match="over the number 3"):
+    with pytest.raises(WindowError, match="over the number 3; write it as gap='10 minutes'"):
         sw.Sliding(on="t", a=sw.sum("x").over(gap=3)).live().push({"t": EPOCH, "x": 1})
     since = sw.Sliding(on="t", a=sw.sum("x").over(since="ok"))
     with pytest.raises(InputError, match=r"since='ok' needs a boolean column"):

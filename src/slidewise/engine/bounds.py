@@ -174,10 +174,12 @@ def check_times(window: Window, times: Column) -> None:
         text = len(data) and isinstance(data[0], str)
         read = "; these are text, so give them as np.asarray(times).astype('datetime64[us]')" if text else ""
         raise WindowError(f"times must be timestamps, dates or numbers{read}")
-    name, length = ("last" if window.kind.timed else "gap"), window.measure
+    name, length = ("next" if window.ahead else "last" if window.kind.timed else "gap"), window.measure
     if times.unit is not None:
         if not isinstance(length, Duration | Months | None):
-            raise WindowError(f"times are timestamps, but {name}={length!r} is a number; write it as '10 minutes', say")
+            raise WindowError(
+                f"times are timestamps, but {name}={length!r} is a number; write it as {name}='10 minutes', say"
+            )
         if window.zone is not None and times.is_date:
             raise WindowError(f"times are dates, but zone={window.zone!r} is given: {NO_DATES}")
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from slidewise.errors import InputError
+from slidewise.errors import InputError, did_you_mean
 from slidewise.operators.values.hashing import plain
+from slidewise.stages import MARK
 
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
@@ -31,6 +32,15 @@ def plain_value(value: Any) -> Any:
 def without_nan(value: Any, name: str, others: Container[str]) -> Any:
     """A column's value; None for NaN in one of these columns, which hold no numbers."""
     return None if type(value) is float and value != value and name in others else value
+
+
+def not_in_event(name: str, reader: str, row: Iterable[Any]) -> InputError:
+    """The error for a column that an event lacks; what has been computed beside its own columns is not shown."""
+    names = [text for text in map(str, row) if not text.startswith(MARK)]
+    return InputError(
+        f"the event has no {name!r}, which {reader!r} reads; give None where there is no value. It has "
+        f"{', '.join(names)}{did_you_mean(name, names)}"
+    )
 
 
 def _in_nanoseconds(value: Any) -> Any:

@@ -134,7 +134,8 @@ class TableRows:
             raise WindowError(f"on={on!r} holds numbers, but the window lasts {length}; give it as a number")
         if self.times.unit is not None and not isinstance(length, Duration | Months | None):
             raise WindowError(
-                f"on={on!r} holds timestamps, but the window is the number {length!r}; write it as '10 minutes', say"
+                f"on={on!r} holds timestamps, but the window is the number {length!r}; write it as "
+                f"{window.as_duration}, say"
             )
 
     def answer(self, aggregate: PlainAggregate) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from slidewise.choosing import choose
 from slidewise.definition import Definition
-from slidewise.engine.event_values import PLAIN, plain_value, without_nan
+from slidewise.engine.event_values import PLAIN, not_in_event, plain_value, without_nan
 from slidewise.errors import InputError
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.answer_types import check_answer, declares
@@ -197,10 +197,7 @@ class WindowSpec:
         return None if any(value is None for value in values) else values
 
     def _missing(self, row: Mapping[str, Any], name: str) -> InputError:
-        return InputError(
-            f"the event has no {name!r}, which {self.members[0].name!r} reads; give None where there is no value. It "
-            f"has {', '.join(map(str, row))}"
-        )
+        return not_in_event(name, self.members[0].name, row)
 
     def _holds(self, flag: object) -> bool:
         return self._is_true(flag, f"where({self.condition!r})")

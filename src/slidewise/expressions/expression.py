@@ -32,6 +32,7 @@ class Expression:
     is_aggregate: ClassVar[bool] = False
     depth: int  # how deeply it is nested
     size: int  # how many parts it has
+    compound: str | None = None  # what its values are if no expression computes with them, such as "a list"
 
     def key(self) -> Hashable:
         """What the expression is, to be compared and hashed: each kind below is equal where it is written alike."""

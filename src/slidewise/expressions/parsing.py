@@ -20,7 +20,7 @@
                | int(x) float(x) text(x) length(x) lower(x) upper(x) contains(x, 'a') starts_with(x, 'a')
                | hour(x [, zone]) weekday(x [, zone]) day(x [, zone])
     case       = case when condition then x [when condition then x ...] [else x] end     without else: else null
-    aggregate  = operator "(" [expression, ...] ")" [per expression [top 10] [rest 'other']] [where condition]
+    aggregate  = operator "(" [expression, ...] ")" [per expression [top 10 [rest 'other']]] [where condition]
                  over window option ...
     operator   = sum | quantile(0.99) | quantile(q=0.99) | `package.module:name`         a user's own in backticks
     window     = all | 100 rows | 7 days | 1h 30m | 1 month | next 1 hour | 3600          a number where times are

@@ -68,9 +68,10 @@ def kind_of_call(call: Call, kinds: Sequence[ValueKind]) -> ValueKind:
     try:
         return function.rule(kinds)
     except KindError as error:
+        argument = call.arguments[error.argument]
         reason = (
             f"{_SHOWN.get(function.name, function.name)} takes {error.takes}, and "
-            f"`{shortened(str(call.arguments[error.argument]), 200)}` is {_described(kinds[error.argument])}"
+            f"`{shortened(str(argument), 200)}` is {_described(kinds[error.argument], argument)}"
         )
         raise ArgumentError(call, error.argument, reason) from None
 
@@ -78,7 +79,9 @@ def kind_of_call(call: Call, kinds: Sequence[ValueKind]) -> ValueKind:
 _SHOWN = {"neg": "-", "case": "case when ... then ... end"}
 
 
-def _described(kind: ValueKind) -> str:
+def _described(kind: ValueKind, expression: Expression) -> str:
+    if kind is OTHER and expression.compound is not None:
+        return f"{expression.compound}, with which no expression computes; make the aggregate a column of its own"
     if kind is OTHER:
         return "of a type that no expression takes, such as a decimal, a duration or a list; cast it in the table first"
     return kind.value

@@ -110,9 +110,10 @@ class TimeReader:
                 raise WindowError(f"times are dates, but {name!r} has zone={zone!r}: {NO_DATES}")
             if isinstance(last, Duration | Months) and kind == NUMBER:
                 raise WindowError(f"times are numbers, but {name!r} is over {last}; give its window as a number")
-            if isinstance(last, int | float) and kind != NUMBER:
+            if aggregate.window is not None and isinstance(last, int | float) and kind != NUMBER:
                 raise WindowError(
-                    f"times are datetimes, but {name!r} is over the number {last!r}; write it as '10 minutes', say"
+                    f"times are datetimes, but {name!r} is over the number {last!r}; write it as "
+                    f"{aggregate.window.as_duration}, say"
                 )
 
     def moment(self, number: Time) -> Any:

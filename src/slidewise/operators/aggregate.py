@@ -13,12 +13,20 @@ from slidewise.expressions.functions.row_times import NAMES as TIME_COLUMNS
 from slidewise.expressions.kinds import BOOL, UNKNOWN
 from slidewise.expressions.type_inference import kind_of
 from slidewise.expressions.writing import constant_text, quoted_name
-from slidewise.operators.traits import Quantile
+from slidewise.operators.traits import AnswerKind, Quantile
 from slidewise.windows import Duration, Window
 from slidewise.windows.kind import Keeps
 
 if TYPE_CHECKING:
     from slidewise.operators.operator import Operator
+
+_COMPOUND = {
+    AnswerKind.LIST: "a list",
+    AnswerKind.COUNTS: "a list",
+    AnswerKind.COUNTED: "a list",
+    AnswerKind.MAP: "a map",
+    AnswerKind.BYTES: "bytes",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -42,14 +50,21 @@ class Aggregate(Expression):
     condition: str | Expression | None = None
     window: Window | None = None
 
-    def per(self, category: str | Expression, *, top: int | None = None, rest: str | int = "other") -> Aggregate:
+    def per(
+        self, category: str | Expression | None = None, *, top: int | None = None, rest: str | int = "other"
+    ) -> Aggregate:
         """Answer with a map by category: `sw.sum("amount").per("merchant_type")`.
 
         With `top=10` only the ten categories with the most rows in the window have an entry of their own, and all
         others are together in one named `rest`.
         """
         if not isinstance(category, str | Expression):
-            raise SlidewiseError(f"per takes the name of a column, or an expression over columns, not {category!r}")
+            raise SlidewiseError(
+                "per takes the name of a column, or an expression over columns, such as per('merchant_type'), not "
+                f"{category!r}"
+            )
+        if top is None and rest != "other":
+            raise SlidewiseError(f"rest={rest!r} names the categories beyond top=, so it needs one: top=10, say")
         if self.window is not None:
             raise SlidewiseError("per stands before over: sw.sum('amount').per('merchant_type').over('1 day')")
         if self.operator.goes_by_time(len(self.columns)):
@@ -137,6 +152,11 @@ class Aggregate(Expression):
     def _is_no_operand(self, other: object) -> TypeGuard[Aggregate]:
         """Whether the two are aggregates of which one has no window yet."""
         return isinstance(other, Aggregate) and (self.window is None or other.window is None)
+
+    @property
+    def compound(self) -> str | None:  # type: ignore[override]
+        answer = "a struct" if self.operator.traits.fields else None
+        return _COMPOUND.get(self.operator.traits.answer, answer)
 
     @property
     def depth(self) -> int:  # type: ignore[override]

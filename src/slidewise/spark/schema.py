@@ -56,10 +56,10 @@ def check_schema(definition: Definition, schema: StructType, *, added: bool = Tr
         zone = None if aggregate.window is None else aggregate.window.zone
         if zone is not None and kind == "date":
             raise InputError(f"column {name!r}: on={on!r} holds dates, but zone={zone!r} is given: {NO_DATES}")
-        if last is not None and numbers == isinstance(last, Duration | Months):
+        if aggregate.window is not None and last is not None and numbers == isinstance(last, Duration | Months):
             raise InputError(
                 f"column {name!r}: on={on!r} holds {'numbers' if numbers else 'times'}, but the window is {last}; "
-                f"give it as {'a number' if numbers else 'a duration'}"
+                f"give it as {'a number' if numbers else f'a duration, such as {aggregate.window.as_duration}'}"
             )
         for what, condition in (("where", aggregate.condition), ("since", aggregate.since)):
             if condition in schema.names and schema[condition].dataType.simpleString() != "boolean":

@@ -98,6 +98,17 @@ class CalendarUnit(Reset):
         return [repr(f"this {self.unit}")] + ([] if self.zone is None else [f"zone={self.zone!r}"])
 
 
+def check_words(text: str) -> None:
+    """Say what may be meant by a unit of the calendar that is no window: "today", "day" or "This Day"."""
+    words = " ".join(text.split()).casefold()
+    unit = "day" if words == "today" else words.removeprefix("this ")
+    if unit in UNITS:
+        raise WindowError(
+            f"{text!r} is no window; did you mean 'this {unit}', the calendar's {unit} so far, or "
+            f"'1 {unit.removeprefix('iso ')}', the time before each row?"
+        )
+
+
 def unit_of_day(unit: str, day: Any) -> Any:
     """The number of the unit that a day since 1970 lies in; of a number, or of an array of them.
 

@@ -86,7 +86,7 @@ def _parse(text: str) -> int:
         number, unit = term.groups()
         ns = _SPELLINGS.get(unit) or (None if unit == "M" else _SPELLINGS.get(unit.lower()))
         if unit == "M":
-            raise WindowError(f"'M' in {text!r} may be minutes or months; write 'm' for minutes, and months in days")
+            raise WindowError(f"'M' in {text!r} may be minutes or months; write 'm' for minutes, or '1 month'")
         if ns is None:
             if unit.lower() in _NO_FIXED_LENGTH:
                 raise WindowError(f"{unit!r} in {text!r} has no fixed length; write it in days")

@@ -8,7 +8,7 @@ from typing import Any
 
 from slidewise.errors import WindowError, did_you_mean
 from slidewise.windows.ahead import AHEAD, check_ahead
-from slidewise.windows.calendar import CalendarUnit
+from slidewise.windows.calendar import CalendarUnit, check_words
 from slidewise.windows.delayed import DELAYED, check_delay
 from slidewise.windows.duration import Duration
 from slidewise.windows.extent import Extent
@@ -96,8 +96,8 @@ class Window:
             last = next
         if last is None and rows is None:
             raise WindowError(
-                "give a window either a length, such as '10 minutes' or 'all', or rows=n, or a length and rows=n, or "
-                "gap=, or since="
+                "give a window either a length, such as '10 minutes', '1 month', 'this day' or 'all', or rows=n, or a "
+                "length and rows=n, or gap=, since= or next="
             )
         if rows is not None and isinstance(last, str) and last == "all":
             raise WindowError(f"'all' and rows={rows!r} are two windows: write rows={rows!r} alone, or 'all' alone")
@@ -183,6 +183,12 @@ class Window:
     def measure(self) -> Length | Months | None:
         """The length that must be of the times' kind, a duration or a number: the window's own, or that of a gap."""
         return self.reset.length if isinstance(self.reset, Gap) else self.last
+
+    @property
+    def as_duration(self) -> str:
+        """How a length such as the window's is written where times are moments."""
+        option = "gap=" if isinstance(self.reset, Gap) else "next=" if self.ahead else ""
+        return f"{option}'10 minutes'"
 
     @property
     def needs_moments(self) -> bool:
@@ -290,6 +296,8 @@ def _reset(last: Any, gap: Any, since: Any, zone: Any) -> Reset | None:
         raise WindowError(f"zone={zone!r} says where a calendar's unit begins, in over('this day', zone={zone!r}), say")
     if calendar:
         return CalendarUnit.of(last, zone)
+    if isinstance(last, str):
+        check_words(last)
     if gap is not None:
         return Gap(check_length(gap))
     return None if since is None else Since(since)

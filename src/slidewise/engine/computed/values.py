@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition
-from slidewise.engine.event_values import PLAIN, plain_value
-from slidewise.errors import InputError, SlidewiseError
+from slidewise.engine.event_values import PLAIN, not_in_event, plain_value
+from slidewise.errors import SlidewiseError
 from slidewise.expressions.expression import Expression, RowColumn
 from slidewise.expressions.functions.function import HIGH, LOW, MistypedValue, ValueOverflow
 from slidewise.expressions.kinds import BOOL, FLOAT, INT, NUMBER, TIME, UNKNOWN, ValueKind
@@ -115,10 +115,7 @@ class ComputedValues:
 
     def _refuse(self, expression: Expression, row: Row, answers: Answers, error: Exception, name: str) -> NoReturn:
         if isinstance(error, KeyError):
-            raise InputError(
-                f"the event has no {error.args[0]!r}, which {name!r} reads; give None where there is no value. It has "
-                f"{', '.join(map(str, row))}"
-            ) from None
+            raise not_in_event(error.args[0], name, row) from None
         problem: SlidewiseError = explained(expression, self._reader(expression), row, answers, error)
         definition = self._definition
         at = ", ".join(f"{key}={row[key]}" for key in (*definition.by, definition.on) if key is not None and key in row)

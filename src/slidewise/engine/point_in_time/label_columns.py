@@ -57,7 +57,8 @@ class LabelColumns(NamedTuple):
                 continue
             if name not in names:
                 remedy = f"; where it has another name there, say so with {options.get(name, 'on=...')}"
-                raise column_not_found(name, names, f"the {what} have", index, remedy)
+                own = name in (*definition.by, definition.on)
+                raise column_not_found(name, names, f"the {what} have", index, remedy, hints=not own)
             if names.count(name) > 1:
                 raise InputError(f"the {what} have {names.count(name)} columns named {name!r}; rename all but one")
         for name in definition.own:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from slidewise.errors import InputError, SlidewiseError, TimeOrderError, did_you_mean
+from slidewise.errors import InputError, SlidewiseError, TimeOrderError
 from slidewise.expressions.expression import columns_of
 from slidewise.live.event_times import NUMBER, earlier
 from slidewise.live.keys import key_parts
@@ -38,7 +38,7 @@ def get(live: Live, key: EventRow | None, at: Any) -> dict[str, Any]:
             has = ", ".join(map(str, request)) or "no columns"
             raise InputError(
                 f"the request has no {name!r}, which {reader!r} reads of the row that asks; give it beside the key. It "
-                f"has {has}{did_you_mean(name, [str(column) for column in request])}"
+                f"has {has}"
             )
     return live.computed.columns(answers, request)
 
@@ -73,9 +73,7 @@ def _read_key(live: Live, key: EventRow | None) -> Key:
     except KeyError as error:
         missing = error.args[0]
         has = ", ".join(map(str, key)) or "no columns"
-        raise InputError(
-            f"the key has no {missing!r}; it has {has}{did_you_mean(str(missing), [str(name) for name in key])}"
-        ) from None
+        raise InputError(f"the key has no {missing!r}; it has {has}") from None
 
 
 def read_time(live: Live, at: Any) -> Time:

@@ -53,10 +53,10 @@ def _checked(operator: str, halflife: HalfLife) -> str | int | float:
         if length.ns >= _MOST:
             raise WindowError(f"{length} has more nanoseconds than 64 bits hold")
         return str(length)
-    except WindowError:
+    except WindowError as error:
         raise SlidewiseError(
             f"{operator}: halflife is a duration, such as '1 hour', or a number where times are numbers, not "
-            f"{halflife!r}"
+            f"{halflife!r}" + (f": {error}" if isinstance(halflife, str) else "")
         ) from None
 
 
