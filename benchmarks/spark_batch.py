@@ -135,17 +135,18 @@ def works(read: Callable[[int, int], DataFrame], large: int, small: int) -> Iter
     yield Work("slices", f"max and mean over 10 minutes, one key; {large:,} rows",
                defined(df, parallel="by_time", **timed_one), defined(df, parallel="by_key", **timed_one),
                "parallel='by_key'", 1.5)  # fmt: skip
-    yield from sessions(read(large, 10_000), large)
+    for keys in (1_000, 10_000):
+        yield from sessions(read(large, keys), large, keys)
 
 
-def sessions(df: DataFrame, large: int) -> Iterator[Work]:
+def sessions(df: DataFrame, large: int, keys: int) -> Iterator[Work]:
     """The sum of each row's session so far, with three rows in ten left, so that many are more than 3 s apart.
 
     Spark's `session_window` gives a row for each session, which is joined back to the events: the sum of the whole
     session, and a cheaper question. Window functions can number sessions by hand, and give the sum so far.
     """
     events = df.where("hash(ts, k) % 10 in (0, 3, 6)")
-    what = f"sum over the session so far, gaps of 3 seconds; {large * 3 // 10:,} rows, 10,000 keys"
+    what = f"sum over the session so far, gaps of 3 seconds; {large * 3 // 10:,} rows, {keys:,} keys"
     ours = defined(events, a=sw.sum("x").over(gap="3 seconds"))
 
     def joined() -> DataFrame:
