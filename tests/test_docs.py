@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slidewise.operators import CATALOGUE
 from slidewise.operators.table import markdown_table
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,10 @@ def test_links_lead_to_files(page: Path) -> None:
 def test_the_table_of_operators_is_the_generated_one() -> None:
     text = (ROOT / "docs" / "operators.md").read_text()
     assert markdown_table() in text, "run: slidewise operators --markdown, and put the table into docs/operators.md"
+
+
+def test_the_readme_counts_the_operators() -> None:
+    assert f"\n{len(CATALOGUE)} operators are built in" in (ROOT / "README.md").read_text()
 
 
 def test_there_are_examples_to_run() -> None:

@@ -124,6 +124,8 @@ def test_where_nobody_knows_what_comes_it_is_refused() -> None:
     for length in ("all", "1 month"):
         with pytest.raises(WindowError, match="give it one length"):
             Window.of(next=length)
+    with pytest.raises(sw.WindowError, match="the window looks ahead 1 hour; give next= as a number"):
+        sw.rolling(np.ones(2), sw.count, times=np.arange(2), next="1 hour")
     definition = sw.Sliding(on="t", n=sw.count().over(next="1 hour"))
     for late in ("error", "wait:1s", "revise"):
         with pytest.raises(SlidewiseError, match="'n' is over the next 1 hour, and live"):

@@ -186,7 +186,7 @@ def check_times(window: Window, times: Column) -> None:
     if window.needs_moments:
         raise WindowError(f"times are numbers, and {window.words} is a part of the calendar; {MOMENTS_NEEDED}")
     if isinstance(length, Duration | Months):
-        lasts = "lasts" if name == "last" else "is a session with gaps of"
+        lasts = {"last": "lasts", "next": "looks ahead", "gap": "is a session with gaps of"}[name]
         raise WindowError(f"times are numbers, but the window {lasts} {length}; give {name}= as a number")
     if data.dtype == np.float64 and not np.isfinite(data).all():
         wrong = int((~np.isfinite(data)).argmax())

@@ -57,8 +57,8 @@ class TimedSeries:
         computed = evaluate_all(stages.arguments, self._array, self._count, share_out)
         for name, array in computed.items():
             self._columns[name] = read(array, name)
-        timed = window.kind.name != "rows"
-        parts = {name: self._aggregate(one, window, when if timed else None) for name, one in stages.aggregates.items()}
+        along = None if window.kind.numbered else when
+        parts = {name: self._aggregate(one, window, along) for name, one in stages.aggregates.items()}
         like = next(iter(self._series.values()))
         if not stages.results:
             columns, fields, valid = parts[BARE]
