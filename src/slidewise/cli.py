@@ -1,4 +1,4 @@
-"""The command line: `slidewise operators`, `cache`, `run`, `audit`, `state`, `demo`, `tour`, `trace`, `bench paper`."""
+"""The command line: `operators`, `cache`, `warm`, `run`, `audit`, `state`, `demo`, `tour`, `trace`, `bench`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     cache = commands.add_parser("cache", help="print the folder in which compiled code is kept")
     cache.set_defaults(run=_cache)
+
+    warm = commands.add_parser("warm", help="compile what a definition needs into the cache, ahead of the first answer")
+    warm.add_argument("file", nargs="?", metavar="FILE", help="a definition or a job, as TOML (all built-in operators)")
+    warm.add_argument(
+        "--type",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="COLUMN=TYPE",
+        help="a column's type, as Spark or Arrow calls it: amount=double",
+    )
+    warm.add_argument("--rows", metavar="ROWS", help="the columns' types are those of this file: Parquet, CSV ...")
+    warm.add_argument("--processes", type=_limit, metavar="N", help="how many compile at once (one for each core)")
+    warm.set_defaults(run=_warm)
 
     tour = commands.add_parser("tour", help="watch a window slide, step by step")
     tour.add_argument("--seconds-per-step", type=_seconds, default=0.0, metavar="S", help="pause after each step")
@@ -164,6 +178,12 @@ def _cache(options: argparse.Namespace) -> None:
 
     folder = cache_folder()
     sys.stdout.write(f"{folder.path if folder else 'none: code is compiled anew in each process'}\n")
+
+
+def _warm(options: argparse.Namespace) -> int:
+    from slidewise.pipeline.warming.command import WarmSettings, warm_command
+
+    return warm_command(WarmSettings(options.file, dict(options.type), options.rows, options.processes))
 
 
 def _operators(options: argparse.Namespace) -> None:

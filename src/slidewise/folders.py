@@ -21,6 +21,7 @@ _WINDOWS = os.name == "nt"
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 # Written beside the name and renamed, so that nobody ever reads half a file.
 UNFINISHED = ".tmp"
 
@@ -90,6 +91,21 @@ class PrivateFolder:
                     with suppress(OSError):
                         os.unlink(new, dir_fd=folder)
                     raise
+
+    def open_for_locks(self, name: str) -> int:
+        """A descriptor of a file that is there to be locked, made empty where it is missing; its bytes mean nothing."""
+        with self.opened() as folder:
+            file = os.open(self._in(folder, name), _LOCK, 0o600, dir_fd=folder)
+            try:
+                state = os.fstat(file)
+                if not stat.S_ISREG(state.st_mode):
+                    raise NotPrivateError(f"{self.path / name} is no file")
+                if folder is not None:
+                    _check(state, self.path / name)
+            except BaseException:
+                os.close(file)
+                raise
+            return file
 
     def remove(self, name: str) -> None:
         with self.opened() as folder:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 from slidewise.folders import UNFINISHED, FolderCandidate, NotPrivateError, PrivateFolder, local_candidates, user_cache
+from slidewise.kernels.compiler.turns import LOCK_FILE
 
 VARIABLE = "SLIDEWISE_CACHE_DIR"
 OFF = "off"
@@ -136,7 +137,8 @@ def _remove_unused(parent: Path) -> None:
             if descriptor is None or time.time() - os.fstat(descriptor).st_mtime < _UNUSED:
                 continue
             for file in os.listdir(descriptor):
-                if file.endswith((SUFFIX, UNFINISHED)) and stat.S_ISREG(os.lstat(file, dir_fd=descriptor).st_mode):
+                is_ours = file.endswith((SUFFIX, UNFINISHED)) or file == LOCK_FILE
+                if is_ours and stat.S_ISREG(os.lstat(file, dir_fd=descriptor).st_mode):
                     os.unlink(file, dir_fd=descriptor)
             folder.path.rmdir()  # which it refuses where anything else lies there
 

@@ -20,7 +20,9 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
+from slidewise.folders import PrivateFolder
 from slidewise.kernels.compiler.cache import SUFFIX, cache_folder, unchanged
+from slidewise.kernels.compiler.turns import turns_in
 
 if TYPE_CHECKING:
     from numba.core.base import BaseContext
@@ -38,7 +40,19 @@ _SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_V
 def keep_machine_code(dispatcher: object) -> None:
     """Cache what a function of this package is compiled into from one process to the next."""
     if isinstance(dispatcher, Dispatcher):  # and not where NUMBA_DISABLE_JIT is set
-        dispatcher._cache = MachineCode(dispatcher.py_func)
+        machine_code = MachineCode(dispatcher.py_func)
+        dispatcher._cache = machine_code
+        compile_signature = dispatcher.compile
+
+        def compile_in_turn(sig: Any) -> Any:
+            """Compile, or load; a turn ends also where a function cannot be compiled."""
+            turns = machine_code.turns_held()
+            try:
+                return compile_signature(sig)
+            finally:
+                machine_code.end_turns(turns)
+
+        dispatcher.compile = compile_in_turn
 
 
 class MachineCode(_Cache):  # type: ignore[misc]
@@ -47,6 +61,7 @@ class MachineCode(_Cache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._enabled = True
+        self._turns: list[str] = []  # the kernels that this process compiles, while others wait
 
     @property
     def cache_path(self) -> str | None:
@@ -63,12 +78,33 @@ class MachineCode(_Cache):  # type: ignore[misc]
         """Nothing is held back."""
 
     def load_overload(self, sig: Types, target_context: BaseContext) -> CompileResult | None:
-        """The compiled function for a signature, or None where it must be compiled."""
+        """The compiled function for a signature, or None where it must be compiled, by this process then."""
         folder = cache_folder()
         if folder is None or not self._enabled:
             return None
         target_context.refresh()
         key, name = self._key(sig, target_context.codegen())
+        loaded = self._load(folder, key, name, target_context)
+        if loaded is None:
+            self._turns.append(name)
+            if turns_in(folder).take(name):
+                loaded = self._load(folder, key, name, target_context)
+        return loaded
+
+    def turns_held(self) -> int:
+        """How many of this function's kernels other processes wait for."""
+        return len(self._turns)
+
+    def end_turns(self, held: int) -> None:
+        """Let other processes have what this one compiled, or compile it where it could not, but for this many."""
+        folder = cache_folder()
+        while len(self._turns) > held:
+            name = self._turns.pop()
+            if folder is not None:
+                turns_in(folder).give(name)
+
+    def _load(self, folder: PrivateFolder, key: str, name: str, target_context: BaseContext) -> CompileResult | None:
+        """The function that a file of the cache holds, or None where there is none that is whole."""
         try:
             data = folder.read(name)
         except OSError:

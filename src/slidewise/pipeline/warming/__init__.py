@@ -1,0 +1,5 @@
+"""`slidewise warm`: kernels compiled ahead of the first answer, on all cores, into the cache.
+
+`command` shares the work out, `column_types` finds which types the columns have, `made_rows` makes rows of them, and
+`lanes` runs these through whatever answers a definition.
+"""
