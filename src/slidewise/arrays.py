@@ -43,10 +43,11 @@ class Ragged:
 class Maps:
     """A map for each row, without an object for each: its number in the pass that made it, and how many entries it has.
 
-    Keys are codes of `keys`, and `values` are the answers of a pass; its `content` lays the entries out.
+    Keys are codes of `keys`, and `values` are the answers of a pass; its `content` lays the entries out. Without
+    numbers maps are in the order of the pass.
     """
 
-    numbers: Array
+    numbers: Array | None
     lengths: Array
     keys: Array
     values: Any
@@ -57,4 +58,8 @@ class Maps:
 
     def moved(self, order: Callable[[Array], Array]) -> Maps:
         """The maps in another order."""
-        return replace(self, numbers=order(self.numbers), lengths=order(self.lengths))
+        before = np.arange(len(self)) if self.numbers is None else self.numbers
+        numbers = order(before)
+        if numbers is before:
+            return self
+        return replace(self, numbers=numbers, lengths=order(self.lengths))

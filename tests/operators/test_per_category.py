@@ -18,6 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
+from slidewise.columns.series import read
+from slidewise.engine.answers import typed
+from slidewise.engine.evaluate import plain_rows
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.values.equality import same
 
@@ -84,6 +87,45 @@ def test_windows_by_key_jump_and_answers_come_back_in_order() -> None:
                 mine = np.flatnonzero(by[: i + 1] == by[i])[-n:]
                 rows = [(int(x[j]), int(kind[j])) for j in mine]
                 assert answers[i] == expected(rows, sum, top, -1)
+
+
+def test_maps_of_many_categories_are_copied_from_one_to_the_next() -> None:
+    """Categories that come and go, in a word of bits and beyond; with keys, maps lie in another order."""
+    choose = np.random.default_rng(4)
+    kinds = [(3, pa.int64()), (20, pa.string()), (64, pa.int32()), (65, pa.int64()), (300, pa.string())]
+    variance = OPERATORS[2][1]
+    for different, kind in kinds:
+        codes = choose.integers(0, different, 300) * 7 - 9
+        codes[100:200] = choose.integers(0, 2, 100)  # most leave for a while
+        names = [f"{'long ' * (code % 5)}{code}" if kind == pa.string() else code for code in codes.tolist()]
+        x = [None if one_in_ten else v for one_in_ten, v in zip(choose.random(300) < 0.1, codes % 11 / 4, strict=True)]
+        key = choose.integers(0, 2, 300)
+        table = pa.table({"t": range(300), "x": x, "c": pa.array(names, kind), "k": key})
+        for by in ([], ["k"]):
+            spent, spread = sw.sum("x").per("c").over(rows=40), sw.variance("x").per("c").over(60)
+            answers = sw.Sliding(on="t", by=by, spent=spent, spread=spread)(table)
+            assert answers["spent"].type.key_type == kind
+            sums, variances = (answers[name].to_pylist(maps_as_pydicts="strict") for name in ("spent", "spread"))
+            for i in range(0, 300, 3):
+                before = [j for j in range(i + 1) if not by or key[j] == key[i]]
+                assert sums[i] == expected([(x[j], names[j]) for j in before[-40:]], sum, None, None)
+                recent = [(x[j], names[j]) for j in before if j > i - 60]
+                assert variances[i] == pytest.approx(expected(recent, variance, None, None))
+
+
+def test_maps_of_some_rows_alone_are_those_among_all() -> None:
+    """Also where the map before is not wanted, and where one is wanted twice."""
+    op = sw.sum.per()
+    columns = [read(pa.array(numbers), "x") for numbers in (np.arange(60.0), np.arange(60) % 5)]
+    answers = plain_rows(op, [column.data for column in columns], 20)
+
+    def maps(rows: Any) -> Any:
+        wanted = answers.moved(lambda array: array[rows])
+        return typed(op, columns, [pa.float64(), pa.int64()], wanted).to_pylist(maps_as_pydicts="strict")
+
+    every = maps(slice(None))
+    for rows in (np.arange(1, 60, 3), np.arange(60)[::-1], np.array([7, 40, 7, 40, 2])):
+        assert maps(rows) == [every[i] for i in rows]
 
 
 def test_rows_that_share_a_map_long_names_and_holes() -> None:

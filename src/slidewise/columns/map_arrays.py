@@ -8,20 +8,19 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.columns.arrow_values import arrow_array
-from slidewise.columns.series import Column, list_offsets
+from slidewise.columns.series import Column, check_offset
 from slidewise.operators.types import Answer, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def map_array(lengths: Array, valid: Array | None, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """A map for each row of so many keys and items, one behind the other; null where it is not valid."""
+def map_array(offsets: Array, valid: Array | None, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """Maps of keys and items that lie one behind the other, each from its offset on; null where it is not valid."""
     import pyarrow as pa
 
-    offsets = offsets_of(lengths)
     mask = None if valid is None or valid.all() else pa.array(~valid)
-    return pa.MapArray.from_arrays(list_offsets(offsets), keys, items, mask=mask)
+    return pa.MapArray.from_arrays(pa.array(offsets), keys, items, mask=mask)
 
 
 def flattened(maps: list[dict[Value, Answer] | None]) -> tuple[list[Value], list[Answer], Array, Array]:
@@ -54,9 +53,10 @@ def object_array(values: list[Any]) -> Array:
 
 
 def offsets_of(lengths: Array) -> Array:
-    """Where each of so many entries begin, and where the last end."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    """Where each of so many entries begin, and where the last end; refuses more than one array of maps holds."""
+    check_offset(int(lengths.sum(dtype=np.int64)))
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, dtype=np.int32, out=offsets[1:])
     return offsets
 
 
@@ -68,22 +68,24 @@ def room(count: int, dtype: Any) -> Array:
     return np.frombuffer(pa.allocate_buffer(count * np.dtype(dtype).itemsize), dtype)
 
 
-def fixed_words(values: pa.Array) -> Array | None:
-    """Values of eight bytes each, none of them null, as integers that stand for them; None where they are others."""
+def fixed_words(values: pa.Array, *bits: int) -> Array | None:
+    """Values of so many bits each as integers that stand for them; None where they are others."""
     import pyarrow as pa
 
     kind = values.type
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
-    if not plain or kind.bit_width != 64 or values.null_count or not len(values):
+    if not plain or kind.bit_width not in bits or not len(values):
         return None
-    return np.frombuffer(values.buffers()[1], np.int64, len(values), 8 * values.offset)
+    dtype = np.dtype(f"int{kind.bit_width}")
+    return np.frombuffer(values.buffers()[1], dtype, len(values), dtype.itemsize * values.offset)
 
 
-def of_words(kind: pa.DataType, words: Array) -> pa.Array:
-    """Values of a type from the integers that stand for them."""
+def of_words(kind: pa.DataType, words: Array, valid: Array | None = None) -> pa.Array:
+    """Values of a type from the integers that stand for them, null where they are not valid."""
     import pyarrow as pa
 
-    return pa.Array.from_buffers(kind, len(words), [None, pa.py_buffer(words)])
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(words), [bits, pa.py_buffer(words)])
 
 
 def text_parts(keys: pa.Array) -> tuple[Array, Array] | None:

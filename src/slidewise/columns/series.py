@@ -304,12 +304,17 @@ def list_offsets(offsets: Array) -> pa.Array:
     """Where lists begin, as Arrow has it; refuses more items than one array of lists holds."""
     import pyarrow as pa
 
-    if offsets[-1] > np.iinfo(np.int32).max:
+    check_offset(int(offsets[-1]))
+    return pa.array(offsets.astype(np.int32))
+
+
+def check_offset(count: int) -> None:
+    """Refuse more items than one array of lists holds."""
+    if count > np.iinfo(np.int32).max:
         raise InputError(
-            f"lists of {offsets[-1]:,} values altogether are too many for one column of Arrow; take fewer values, or "
+            f"lists of {count:,} values altogether are too many for one column of Arrow; take fewer values, or "
             "fewer rows at once"
         )
-    return pa.array(offsets.astype(np.int32))
 
 
 def _both(a: Array | None, b: Array | None) -> Array | None:

@@ -31,8 +31,8 @@ from slidewise.engine.evaluate import named_fields
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.passes.by_category import ROOM_BEHIND, write_texts
 from slidewise.kernels.passes.interpreted import as_answers
+from slidewise.kernels.passes.map_entries import ROOM_BEHIND, write_texts
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import AnswerKind
 from slidewise.operators.values.equality import same
@@ -62,7 +62,7 @@ def _of_python(op: Operator, types: list[Any], values: list[Any], column: str) -
     if per is not None:
         keys, inside, lengths, valid = flattened(values)
         items = _of_python(per.inner, types[:-1] or types, inside, column)
-        return map_array(lengths, valid, _as_array(keys, types[-1]), items)
+        return map_array(offsets_of(lengths), valid, _as_array(keys, types[-1]), items)
     if op.traits.fields:
         values = [None if value is None else value._asdict() for value in values]
     return _as_array(values, answer_type(op, types))
@@ -135,7 +135,7 @@ def _typed_maps(op: Operator, columns: list[Column], types: list[Any], answers: 
         found, inside, lengths, valid = flattened(values)
         keys = object_array(found)
         items = typed(per.inner, columns[:-1] or columns, types[:-1] or types, as_answers(object_array(inside)), column)
-        return map_array(lengths, valid, keys_of(columns[-1], keys), items)
+        return map_array(offsets_of(lengths), valid, keys_of(columns[-1], keys), items)
     items = typed(per.inner, columns[:-1] or columns, types[:-1] or types, field.values, column)
     return _laid_out(field, answers.valid, keys_of(columns[-1], field.keys), items)
 
@@ -144,40 +144,55 @@ def _laid_out(maps: Maps, valid: Array | None, keys: pa.Array, items: pa.Array) 
     """Maps of these keys and values as an Arrow array."""
     import pyarrow as pa
 
-    places = np.full(len(maps.content.starts), -1, np.int64)
-    places[maps.numbers] = np.arange(len(maps))
-    same = places[maps.numbers]
-    if (same != np.arange(len(maps))).any():  # several rows have one map
-        numbers = np.flatnonzero(places >= 0)
-        each = _laid_out(replace(maps, numbers=numbers, lengths=maps.lengths[places[numbers]]), None, keys, items)
-        number_of = np.searchsorted(numbers, maps.numbers)
-        return each.take(pa.array(number_of, mask=None if valid is None else ~valid))
-    lengths = maps.lengths if valid is None else np.where(valid, maps.lengths, 0)
+    lengths = maps.lengths if valid is None else np.where(valid, maps.lengths, np.int32(0))
     offsets = offsets_of(lengths)
-    places[maps.numbers] = offsets[:-1] if valid is None else np.where(valid, offsets[:-1], -1)
-    words = fixed_words(items)
-    each = np.arange(len(items)) if words is None else words
-    codes, values = room(int(offsets[-1]), np.int32), room(int(offsets[-1]), np.int64)
-    maps.content.lay_out(places, each, codes, values)
-    chosen = items.take(pa.array(values)) if words is None else of_words(items.type, values)
-    return map_array(lengths, valid, _keys_by_code(keys, codes), chosen)
+    begins = offsets[:-1] if valid is None else np.where(valid, offsets[:-1], np.int32(-1))
+    places = begins
+    if maps.numbers is not None:
+        places = np.full(len(maps.content.lengths), -1, np.int32)
+        places[maps.numbers] = begins
+        if (places[maps.numbers] != begins).any():
+            return _shared(maps, maps.numbers, valid, keys, items)
+    count = int(offsets[-1])
+    key_words, words, there = fixed_words(keys, 32, 64), fixed_words(items, 64), None
+    key_of = np.arange(len(keys), dtype=np.int32) if key_words is None else key_words
+    value_of = np.arange(len(items)) if words is None else words
+    out_keys, values = room(count, key_of.dtype), room(count, np.int64)
+    if words is not None and items.null_count:
+        there = items.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+        maps.content.lay_out(places, there, key_of, out_keys, values)
+        there = values != 0
+    maps.content.lay_out(places, value_of, key_of, out_keys, values)
+    laid_out = items.take(pa.array(values)) if words is None else of_words(items.type, values, there)
+    of_maps = _by_code(keys, out_keys, offsets) if key_words is None else of_words(keys.type, out_keys)
+    return map_array(offsets, valid, of_maps, laid_out)
 
 
-def _keys_by_code(keys: pa.Array, codes: Array) -> pa.Array:
+def _shared(maps: Maps, numbers: Array, valid: Array | None, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """The same where several rows have one map, which is laid out once."""
+    import pyarrow as pa
+
+    different, first_rows, number_of = np.unique(numbers, return_index=True, return_inverse=True)
+    each = _laid_out(replace(maps, numbers=different, lengths=maps.lengths[first_rows]), None, keys, items)
+    return each.take(pa.array(number_of, mask=None if valid is None else ~valid))
+
+
+def _by_code(keys: pa.Array, codes: Array, offsets: Array) -> pa.Array:
+    """The keys of maps that begin at offsets, by their codes."""
     import pyarrow as pa
 
     parts = text_parts(keys)
     if parts is None:
         return keys.take(pa.array(codes))
     begins, text = parts
-    total = int(np.bincount(codes, minlength=len(keys)) @ np.diff(begins).astype(np.int64))
-    if total > np.iinfo(np.int32).max:
-        raise InputError(
-            f"maps with {total:,} bytes of categories are too many for one column; take fewer rows at once"
-        )
-    offsets, out = room(len(codes) + 1, np.int32), room(total + ROOM_BEHIND, np.uint8)
-    write_texts(codes, begins, text, offsets, out)
-    return of_text(keys.type, offsets, out)
+    most = len(codes) * int(np.diff(begins).max(initial=0))
+    if most > np.iinfo(np.int32).max:
+        most = int(np.bincount(codes, minlength=len(keys)) @ np.diff(begins).astype(np.int64))
+    if most > np.iinfo(np.int32).max:
+        raise InputError(f"maps with {most:,} bytes of categories are too many for one column; take fewer rows at once")
+    text_offsets, out = room(len(codes) + 1, np.int32), room(most + ROOM_BEHIND, np.uint8)
+    size = write_texts(codes, offsets, begins, text, text_offsets, out)
+    return of_text(keys.type, text_offsets, out[:size])
 
 
 def maps_like(like: Series, op: Operator, columns: list[Column], fields: dict[str, Any], valid: Array | None) -> Series:

@@ -61,7 +61,7 @@ def sort_rows(
     order = by_key_and_time(codes, groups, times, count)
     if times is None or not count or not definition.ordered:
         return order
-    return order_peers(order, order.to_sorted(times), [(name, column(name)) for name in definition.ordering])
+    return order_peers(order, order.to_sorted(times), definition.ordering, column)
 
 
 def by_key_and_time(codes: Array | None, groups: int, times: Array | None, count: int) -> RowOrder:
@@ -106,10 +106,10 @@ def mark_peers(times: Any, offsets: Any, group: Any) -> Any:
     return shared
 
 
-def order_peers(order: RowOrder, times: Array, columns: Sequence[tuple[str, Column]]) -> RowOrder:
+def order_peers(order: RowOrder, times: Array, names: Iterable[str], column: Callable[[str], Column]) -> RowOrder:
     """Rows of equal key and time ordered by these columns, the first counting most: nulls first, NaN last.
 
-    Only rows that have peers are looked at, which are few as a rule.
+    Only rows that have peers are looked at, which are few as a rule; where there are none, no column is read.
     """
     group = np.empty(len(times), np.int64)
     if not mark_peers(times, order.offsets, group):
@@ -117,8 +117,8 @@ def order_peers(order: RowOrder, times: Array, columns: Sequence[tuple[str, Colu
     alone = np.bincount(group)[group] == 1
     rows = np.flatnonzero(~alone)
     keys: list[Array] = [group[rows]]
-    for name, column in columns:
-        keys += _ranks(name, column, order, rows)
+    for name in names:
+        keys += _ranks(name, column(name), order, rows)
     moved = np.arange(len(times))
     moved[rows] = rows[np.lexsort(keys[::-1])]
     return order.moved(moved)

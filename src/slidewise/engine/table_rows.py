@@ -102,7 +102,11 @@ class TableRows:
         definition = self._definition
         codes, groups = key_codes([(name, self._frame.column(name)) for name in definition.by])
         times = self.times
-        return sort_rows(definition, codes, groups, None if times is None else times.data, self._count, self.column)
+        return sort_rows(definition, codes, groups, None if times is None else times.data, self._count, self._ordering)
+
+    def _ordering(self, name: str) -> Column:
+        """A column that orders rows of equal time: text as codes, which are in its order."""
+        return self._coded(name) or self.column(name)
 
     def bounds(self, window: Window) -> tuple[Array, Array]:
         """The first row and the one past the last of every sorted row's window."""
@@ -174,13 +178,16 @@ class TableRows:
     def _arguments(self, op: Operator, names: tuple[str, ...]) -> list[Column]:
         """The columns that an operator reads; categories of text as codes, where their names do not matter."""
         per = op.traits.per
-        if per is None or per.top is not None or names[-1] in self._columns:
+        if per is None or per.top is not None:
             return [self.column(name) for name in names]
-        last = names[-1]
-        if last not in self._categories:
-            computed = last in self._definition.stages.arguments
-            self._categories[last] = coded(self._computed[last] if computed else self._frame.column(last))
-        return [*(self.column(name) for name in names[:-1]), self._categories[last] or self.column(last)]
+        return [*(self.column(name) for name in names[:-1]), self._coded(names[-1]) or self.column(names[-1])]
+
+    def _coded(self, name: str) -> Column | None:
+        """A column of text as codes; None where it is none."""
+        if name not in self._categories:
+            computed = name in self._definition.stages.arguments
+            self._categories[name] = coded(self._computed[name] if computed else self._frame.column(name))
+        return self._categories[name]
 
     def _has_plain_rows(self, window: Window) -> bool:
         """Whether each row's window is itself and a number of rows before it."""

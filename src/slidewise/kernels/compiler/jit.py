@@ -71,3 +71,26 @@ def borrowed(_typing: Context, array: types.Array) -> tuple[Signature, Callable[
         return view._getvalue()
 
     return array(array), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def copy_eight(
+    _typing: Context, x: types.Array, i: types.Type, out: types.Array, to: types.Type
+) -> tuple[Signature, Callable[..., Value]]:
+    """Copy eight values at once, from place i on to places of an array of the same type."""
+    from llvmlite import ir
+    from numba.core import types
+
+    def generate(context: BaseContext, builder: IRBuilder, _signature: Signature, arguments: list[Value]) -> Value:
+        from numba.np.arrayobj import make_array
+
+        sources, place, targets, target = arguments
+        data = make_array(x)(context, builder, sources).data
+        room = make_array(out)(context, builder, targets).data
+        eight = ir.VectorType(data.type.pointee, 8).as_pointer()
+        size = context.get_abi_sizeof(data.type.pointee)
+        values = builder.load(builder.bitcast(builder.gep(data, [place]), eight), align=size)
+        builder.store(values, builder.bitcast(builder.gep(room, [target]), eight), align=size)
+        return context.get_dummy_value()
+
+    return types.void(x, i, out, to), generate

@@ -43,6 +43,16 @@ def _zeros(instruction: str) -> Any:
 trailing_zeros, leading_zeros = _zeros("cttz"), _zeros("ctlz")
 
 
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def ones(_typing: Context, word: types.Type) -> tuple[Signature, Callable[..., Value]]:
+    """How many bits of a word are set."""
+
+    def generate(_context: BaseContext, builder: IRBuilder, _signature: Signature, arguments: list[Value]) -> Value:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
 def level_offsets(size: int) -> Array:
     """The offset of each level's first word for numbers below `size`, and last the number of all words.
 

@@ -1,28 +1,30 @@
 """Windows by category: rows are grouped by category once, and each category's windows are answered together.
 
 Within a window that slides, a category's rows change only where one of them enters or leaves. So there are at most two
-windows of one category for each row, whose answers come from the operator's own pass, and maps refer to them.
+windows of one category for each row, whose answers come from the operator's own pass. What changes from one window to
+the next is written down once, and maps are laid out from that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from numba import uintp as u
 
 from slidewise.arrays import Array, Maps
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.order.grouping import Grouped
+from slidewise.kernels.passes.map_entries import MapContent
 from slidewise.operators.operator import Operator
 from slidewise.operators.per_category import category_of, in_order
 from slidewise.operators.traits import PerCategory
 
 # The answers of an operator over arrays and windows [starts, ends).
 Windows = Callable[[Operator, list[Array], Array, Array], Answers]
-_FEW = 8  # categories that are put into order one by one
-_SHORT = ROOM_BEHIND = 16  # bytes of a text that is written as a whole
+_FEW = 64  # numbers so near to one another are codes as they are, though some of them may be no category
 
 
 def by_category(op: Operator, inputs: list[Array], starts: Array, ends: Array, windows: Windows) -> Answers:
@@ -30,19 +32,26 @@ def by_category(op: Operator, inputs: list[Array], starts: Array, ends: Array, w
     per = op.traits.per
     assert per is not None
     keys, codes = _codes(op.name, per, inputs[-1])
-    categories = max(len(keys), 1)
-    lengths, made = np.zeros(len(starts), np.int64), np.zeros(categories, np.int64)
-    _measure(codes, starts, ends, lengths, made)
-    firsts = np.zeros(categories + 1, np.int64)
-    np.cumsum(made, out=firsts[1:])
-    index = np.int32 if 2 * len(codes) < 2**31 else np.int64
-    inner_starts, inner_ends = (np.empty(firsts[-1], index) for _ in range(2))
-    grouped = Grouped(codes, categories)
-    _enumerate(codes, starts, ends, grouped.offsets, firsts, inner_starts, inner_ends)
+    grouped = Grouped(codes, max(len(keys), 1))
+    changes, inner_starts, inner_ends = _changes(codes, starts, ends, grouped.offsets)
     values = [grouped.to_sorted(_as_input(per.inner, x)) for x in inputs[:-1]] or [grouped.to_sorted(codes)]
     answers = windows(per.inner, values, inner_starts, inner_ends)
-    content = MapContent(codes, starts, ends, firsts)
-    return Answers([Maps(np.arange(len(starts)), lengths, keys, answers, content)], None)
+    return Answers([Maps(None, changes.lengths, keys, answers, changes)], None)
+
+
+def _changes(codes: Array, starts: Array, ends: Array, offsets: Array) -> tuple[MapContent, Array, Array]:
+    """What changes from one window to the next, and each category's windows over rows that are grouped by category."""
+    index = np.int32 if 2 * len(codes) < 2**31 else np.int64
+    most = 2 * len(codes)  # each row comes once, and goes once
+    spread_starts, spread_ends, changed = (np.empty(most, index) for _ in range(3))
+    last_changes, lengths = np.empty(len(starts), index), np.empty(len(starts), np.int32)
+    made = np.zeros(len(offsets) - 1, np.int64)
+    _follow(codes, starts, ends, offsets, spread_starts, spread_ends, made, changed, last_changes, lengths)
+    firsts = np.zeros(len(offsets), np.int64)
+    np.cumsum(made, out=firsts[1:])
+    inner_starts, inner_ends = (np.empty(firsts[-1], index) for _ in range(2))
+    _bring_together(spread_starts, spread_ends, offsets, firsts, inner_starts, inner_ends)
+    return MapContent(changed, last_changes, lengths, firsts), inner_starts, inner_ends
 
 
 def _as_input(inner: Operator, x: Array) -> Array:
@@ -62,240 +71,123 @@ def _codes(name: str, per: PerCategory, x: Array) -> tuple[Array, Array]:
     if high - low > 2 * len(x) + 1_000:
         values, codes = np.unique(x, return_inverse=True)
         return values, codes.astype(np.int64)
-    shifted = x.astype(np.int64) - low
+    shifted = x.astype(np.int64, copy=False)
+    shifted = shifted - low if low else shifted
+    if len(x) and high - low < _FEW:
+        return np.arange(low, high + 1).astype(x.dtype), shifted
     present = np.zeros(high - low + 1, np.bool_)
     present[shifted] = True
     return (np.flatnonzero(present) + low).astype(x.dtype), (np.cumsum(present) - 1)[shifted]
 
 
-@cached_jit
-def _measure(codes: Array, starts: Array, ends: Array, lengths: Array, made: Array) -> None:
-    """How many categories each window holds, and how many different windows each category has."""
-    counts = np.zeros(len(made), np.int64)
-    seen = np.full(len(made), -1, np.int64)
-    touched = np.empty(len(made), np.int64)
-    size = 0
-    start = 0
-    end = 0
-    for i in range(len(starts)):
-        s = starts[i]
-        e = ends[i]
-        if s >= e:
-            continue
-        changed = 0
-        while end < e:
-            code = codes[end]
-            size += counts[code] == 0
-            counts[code] += 1
-            if seen[code] != i:
-                seen[code] = i
-                touched[changed] = code
-                changed += 1
-            end += 1
-        while start < s:
-            code = codes[start]
-            counts[code] -= 1
-            size -= counts[code] == 0
-            if seen[code] != i:
-                seen[code] = i
-                touched[changed] = code
-                changed += 1
-            start += 1
-        for j in range(changed):
-            made[touched[j]] += counts[touched[j]] > 0
-        lengths[i] = size
+@jit
+def _write_down(
+    code: int,
+    oldest: Array,
+    newest: Array,
+    window: Array,
+    present: Array,
+    inner_starts: Array,
+    inner_ends: Array,
+    changed: Array,
+    change: int,
+) -> Any:
+    """Write down that a category changes, and its window where it has one; by how much the categories become more."""
+    here = np.int64(newest[code] > oldest[code])
+    k = u(window[code])  # one of its own, for it has no more windows than changes
+    inner_starts[k] = oldest[code]
+    inner_ends[k] = newest[code]
+    window[code] += here
+    more = here - present[code]
+    present[code] = here
+    changed[u(change)] = 2 * np.int64(code) + here
+    return more
 
 
 @cached_jit
-def _enumerate(
-    codes: Array, starts: Array, ends: Array, offsets: Array, firsts: Array, inner_starts: Array, inner_ends: Array
-) -> None:
-    """Each category's windows, over rows that are grouped by category."""
-    categories = len(firsts) - 1
-    oldest = offsets[:-1].copy()  # of each category the first row in the window, and the one past its last
-    newest = offsets[:-1].copy()
-    window = firsts[:-1].copy()  # the number of its next window
-    seen = np.full(categories, -1, np.int64)
-    touched = np.empty(categories, np.int64)
-    start = 0
-    end = 0
-    for i in range(len(starts)):
-        s = starts[i]
-        e = ends[i]
-        if s >= e:
-            continue
-        changed = 0
-        while end < e:
-            code = codes[end]
-            newest[code] += 1
-            if seen[code] != i:
-                seen[code] = i
-                touched[changed] = code
-                changed += 1
-            end += 1
-        while start < s:
-            code = codes[start]
-            oldest[code] += 1
-            if seen[code] != i:
-                seen[code] = i
-                touched[changed] = code
-                changed += 1
-            start += 1
-        for j in range(changed):
-            code = touched[j]
-            if newest[code] > oldest[code]:
-                inner_starts[window[code]] = oldest[code]
-                inner_ends[window[code]] = newest[code]
-                window[code] += 1
-
-
-class MapContent(NamedTuple):
-    """What maps are laid out from: the category of each row, the windows, and the first window of each category."""
-
-    codes: Array
-    starts: Array
-    ends: Array
-    firsts: Array
-
-    def lay_out(self, places: Array, values: Array, codes: Array, out: Array) -> None:
-        """Write the entries of maps as codes and values, the map of each window from its place on, where that is not
-        -1; `values` has one for each window of a category."""
-        _lay_out(*self, places, values, codes, out)
-
-
-@cached_jit
-def _lay_out(
+def _follow(
     codes: Array,
     starts: Array,
     ends: Array,
-    firsts: Array,
-    places: Array,
-    values: Array,
-    out_codes: Array,
-    out: Array,
+    offsets: Array,
+    inner_starts: Array,
+    inner_ends: Array,
+    made: Array,
+    changed: Array,
+    last_changes: Array,
+    lengths: Array,
 ) -> None:
-    """The entries of each map, the least category first."""
-    categories = len(firsts) - 1
-    counts = np.zeros(categories, np.int64)
-    window = firsts[:-1] - 1  # the number of each category's last window
+    """Write down which categories change with each window, twice their code and whether they have rows in it.
+
+    With them the windows that each category has, from twice the place of its first row on, over rows that are grouped
+    by category; how many these are; and how many categories each window holds.
+    """
+    categories = len(made)
+    oldest = offsets[:-1].copy()  # of each category the first row in the window, and the one past its last
+    newest = offsets[:-1].copy()
+    window = 2 * offsets[:-1]
+    present = np.zeros(categories, np.int64)
+    state = oldest, newest, window, present, inner_starts, inner_ends, changed
     seen = np.full(categories, -1, np.int64)
     touched = np.empty(categories, np.int64)
-    place = np.empty(categories, np.int64)  # among those that are in the window
-    present = np.empty(categories, np.int32)
-    row = np.empty(categories, values.dtype)
-    latest = np.empty(categories, values.dtype)
     size = 0
     start = 0
     end = 0
+    change = 0
     for i in range(len(starts)):
-        s = starts[i]
-        e = ends[i]
+        s: Any = np.int64(starts[i])
+        e: Any = np.int64(ends[i])
         if s >= e:
+            lengths[i] = 0
+            last_changes[i] = change
             continue
-        changed = 0
-        entered = 0
-        left = 0
-        while end < e:
-            code = codes[end]
-            if counts[code] == 0:
-                present[size + entered] = code
-                entered += 1
-            counts[code] += 1
-            if seen[code] != i:
-                seen[code] = i
-                touched[changed] = code
-                changed += 1
-            end += 1
-        while start < s:
-            code = codes[start]
-            counts[code] -= 1
-            left += counts[code] == 0
-            if seen[code] != i:
-                seen[code] = i
-                touched[changed] = code
-                changed += 1
-            start += 1
-        for j in range(changed):
-            code = touched[j]
-            if counts[code] > 0:
-                window[code] += 1
-                latest[code] = values[window[code]]
-                if entered + left == 0:
-                    row[place[code]] = latest[code]
-        if entered + left > 0:
-            size = _in_order(present, size, entered, left, counts)
-            for j in range(size):
-                code = present[j]
-                place[code] = j
-                row[j] = latest[code]
-        to = places[i]
-        if to >= 0:
-            for j in range(size):
-                out_codes[to + j] = present[j]
-                out[to + j] = row[j]
+        if e == end + 1 and s == start + 1:  # one comes and one goes, as mostly in windows of rows
+            come = u(codes[u(end)])
+            gone = u(codes[u(start)])
+            newest[come] += 1
+            oldest[gone] += 1
+            size += _write_down(come, *state, change)
+            change += 1
+            if come != gone:
+                size += _write_down(gone, *state, change)
+                change += 1
+            end = e
+            start = s
+        else:
+            count = 0
+            while end < e:
+                code = u(codes[u(end)])
+                newest[code] += 1
+                if seen[code] != i:
+                    seen[code] = i
+                    touched[u(count)] = code
+                    count += 1
+                end += 1
+            while start < s:
+                code = u(codes[u(start)])
+                oldest[code] += 1
+                if seen[code] != i:
+                    seen[code] = i
+                    touched[u(count)] = code
+                    count += 1
+                start += 1
+            for j in range(count):
+                size += _write_down(u(touched[u(j)]), *state, change)
+                change += 1
+        lengths[i] = size
+        last_changes[i] = change
+    for code in range(categories):
+        made[code] = window[code] - 2 * offsets[code]
 
 
 @cached_jit
-def _in_order(present: Array, size: int, entered: int, left: int, counts: Array) -> int:
-    """Categories in order without those that have left: those that entered stand behind the others."""
-    ordered = size
-    size += entered
-    if left > 0:
-        to = 0
-        before = 0
-        for j in range(size):
-            if counts[present[j]] > 0:
-                present[to] = present[j]
-                to += 1
-                before += j < ordered
-        size = to
-        ordered = before
-    if size - ordered > _FEW:
-        present[:size].sort()
-        return size
-    for j in range(ordered, size):
-        code = present[j]
-        to = j
-        while to > 0 and present[to - 1] > code:
-            present[to] = present[to - 1]
-            to -= 1
-        present[to] = code
-    return size
-
-
-@cached_jit
-def _write_short_texts(codes: Array, sizes: Array, table: Array, offsets: Array, out: Array) -> None:
-    """The same for texts of at most `_SHORT` bytes: so many are written of each, the next one over what is too much."""
-    at = 0
-    for i in range(len(codes)):
-        code = codes[i]
-        offsets[i] = at
-        for j in range(_SHORT):
-            out[at + j] = table[code, j]
-        at += sizes[code]
-    offsets[len(codes)] = at
-
-
-@cached_jit
-def _write_texts(codes: Array, begins: Array, text: Array, offsets: Array, out: Array) -> None:
-    """Write texts by their codes, one behind the other, and where each begins."""
-    at = 0
-    for i in range(len(codes)):
-        offsets[i] = at
-        for j in range(begins[codes[i]], begins[codes[i] + 1]):
-            out[at] = text[j]
-            at += 1
-    offsets[len(codes)] = at
-
-
-def write_texts(codes: Array, begins: Array, text: Array, offsets: Array, out: Array) -> None:
-    """Write texts by their codes, one behind the other, and where each begins; text k has the bytes from begins[k] to
-    begins[k + 1], and there is room for `ROOM_BEHIND` bytes behind the last one."""
-    sizes = np.diff(begins)
-    if sizes.max(initial=0) > _SHORT:
-        _write_texts(codes, begins, text, offsets, out)
-        return
-    table = np.zeros((len(sizes), _SHORT), np.uint8)
-    for code, size in enumerate(sizes.tolist()):
-        table[code, :size] = text[begins[code] : begins[code] + size]
-    _write_short_texts(codes, sizes, table, offsets, out)
+def _bring_together(
+    spread_starts: Array, spread_ends: Array, offsets: Array, firsts: Array, inner_starts: Array, inner_ends: Array
+) -> None:
+    """The windows of all categories, those of each from its first one on."""
+    for code in range(len(offsets) - 1):
+        first = u(firsts[code])
+        at = u(2 * offsets[code])
+        for k in range(firsts[code + 1] - firsts[code]):
+            inner_starts[first + u(k)] = spread_starts[at + u(k)]
+            inner_ends[first + u(k)] = spread_ends[at + u(k)]
