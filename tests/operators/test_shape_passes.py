@@ -1,4 +1,4 @@
-"""The passes of `skew` and `slope` over windows of rows give the bits of the interpreted operators, and nulls alike."""
+"""The passes of skew, kurtosis, slope and weighted_mean give the bits of the interpreted operators, and nulls alike."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import slidewise as sw
+from slidewise.kernels.codegen.kernel import kernel_for
+from slidewise.kernels.passes.dispatch import run_bounds, run_rows
+from slidewise.kernels.passes.shapes import SHAPES
+from slidewise.kernels.sums.exact_totals import NO_ANSWER, SURE
 
 COLUMNS: dict[str, Callable[[random.Random], float]] = {
     "normal": lambda choose: choose.gauss(0, 1),
@@ -21,7 +25,13 @@ COLUMNS: dict[str, Callable[[random.Random], float]] = {
     ),
     "tiny": lambda choose: choose.random() * 1e-120,
     "equal": lambda choose: 3.0 if choose.random() < 0.98 else 3.5,
+    "both signs": lambda choose: choose.choice([-1.0, -0.5, 0.5, 1.0]),
 }
+OPERATORS = (sw.skew, sw.kurtosis, sw.slope, sw.weighted_mean)
+
+
+def inputs(op: sw.Operator, x: Any, y: Any) -> tuple[Any, ...]:
+    return (y, x) if op in (sw.slope, sw.weighted_mean) else (x,)
 
 
 def windows(op: sw.Operator, rows: list[tuple[Any, ...]], n: int, keys: list[int]) -> list[Any]:
@@ -37,27 +47,97 @@ def windows(op: sw.Operator, rows: list[tuple[Any, ...]], n: int, keys: list[int
     return answers
 
 
-@pytest.mark.parametrize("n", [2, 3, 10, 700])
+def assert_same(answers: Any, expected: Any, case: Any) -> None:
+    wrong = np.flatnonzero(~((answers == expected) | (np.isnan(answers) & np.isnan(expected))))
+    assert not len(wrong), (case, wrong[:5], answers[wrong[:5]], expected[wrong[:5]])
+
+
+@pytest.mark.parametrize("n", [3, 10, 300])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_bits_are_those_of_the_interpreted_operators(name: str, n: int) -> None:
     choose = random.Random(n)
-    x, y = ([COLUMNS[name](choose) for _ in range(1_500)] for _ in range(2))
-    keys = [int(i > 900) for i in range(1_500)]
-    for op, columns in ((sw.skew, (x,)), (sw.slope, (y, x))):
-        arrays = tuple(np.array(column) for column in columns)
-        answers = sw.rolling(arrays, op, rows=n, by=np.array(keys))
+    count = 350 if n < 300 else 500
+    x, y = ([COLUMNS[name](choose) for _ in range(count)] for _ in range(2))
+    keys = [int(i > count - 100) for i in range(count)]
+    for op in OPERATORS:
+        columns = inputs(op, x, y)
+        answers = sw.rolling(tuple(map(np.array, columns)), op, rows=n, by=np.array(keys))
         expected = windows(op, list(zip(*columns, strict=True)), n, keys)
-        expected = np.array([np.nan if answer is None else answer for answer in expected])
-        wrong = np.flatnonzero(~((answers == expected) | (np.isnan(answers) & np.isnan(expected))))
-        assert not len(wrong), (op.name, wrong[:5], answers[wrong[:5]], expected[wrong[:5]])
+        assert_same(answers, np.array([np.nan if answer is None else answer for answer in expected]), op.name)
+
+
+def some_bounds(count: int, longest: int, seed: int) -> tuple[Any, Any]:
+    """Windows that never move back: peers, gaps, jumps over more rows than a tile has, and empty ones."""
+    choose = np.random.default_rng(seed)
+    steps = choose.choice([0, 1, 1, 1, 2, 5], count) + 700 * (choose.random(count) < 0.002)
+    ends = np.minimum(np.cumsum(steps), count)
+    lengths = np.minimum(choose.integers(0, longest + 1), choose.integers(0, longest + 1, count))
+    starts = np.maximum.accumulate(np.maximum(ends - lengths - longest // 2, 0))
+    return np.where(choose.random(count) < 0.01, ends, np.minimum(starts, ends)).astype(np.int32), ends.astype(np.int32)
+
+
+@pytest.mark.parametrize("longest", [5, 100, 3_000])
+def test_windows_of_any_bounds_have_the_bits_of_the_general_kernel(longest: int) -> None:
+    choose = np.random.default_rng(longest)
+    x, y = choose.normal(size=(2, 12_000))
+    x[choose.integers(0, len(x), 3)] = 1e12, np.nan, -1e40
+    whole = choose.integers(2**61, 2**61 + 10**6, len(x))
+    starts, ends = some_bounds(len(x), longest, longest)
+    for op in OPERATORS:
+        cases = [inputs(op, x, y)]
+        if op is sw.slope:
+            cases.append((y, whole, np.full(len(x), 10**9)))
+        for columns in cases:
+            kernel = kernel_for(op, tuple(str(column.dtype) for column in columns))
+            assert kernel is not None
+            answers = run_bounds(op, columns, starts, ends)
+            expected = kernel.bounds(list(columns), starts, ends)
+            assert answers is not None
+            full = ends > starts
+            valid = full if answers.valid is None else answers.valid & full
+            assert (valid == (full if expected.valid is None else expected.valid & full)).all(), op.name
+            assert_same(answers.fields[0][valid], expected.fields[0][valid], op.name)
+            rows = run_rows(op, columns, np.array([0, len(x)]), longest)
+            at = np.arange(1, len(x) + 1)
+            expected = kernel.bounds(list(columns), np.maximum(at - longest, 0).astype(np.int32), at.astype(np.int32))
+            assert rows is not None
+            assert_same(answers_of(rows), answers_of(expected), op.name)
+
+
+def answers_of(answers: Any) -> Any:
+    return answers.fields[0] if answers.valid is None else np.where(answers.valid, answers.fields[0], np.nan)
+
+
+def test_windows_of_time_with_nulls_and_at_least() -> None:
+    """Nulls are left out before a pass runs, and windows of too few rows before it is asked."""
+    import pyarrow as pa
+
+    choose = np.random.default_rng(3)
+    y = choose.normal(size=900)
+    seconds = np.cumsum(choose.integers(0, 3, 900))
+    null = choose.random(900) < 0.1
+    times = np.datetime64("2024-03-01", "us") + seconds.astype("m8[s]").astype("m8[us]")
+    column = pa.array(y, mask=null)
+    answers = sw.rolling(column, sw.slope, times=times, last="30s", at_least=5).to_pylist()
+    for i in range(0, 900, 7):
+        rows = np.flatnonzero((seconds > seconds[i] - 30) & (seconds <= seconds[i]) & ~null)
+        window = sw.Recalc(sw.slope)
+        for j in rows.tolist():
+            window.insert(y[j].item(), int(seconds[j]) * 10**9, 10**9)
+        assert answers[i] == (window.query() if len(rows) >= 5 else None)
 
 
 def test_most_rows_are_sure() -> None:
     """Where the data is tame, next to nothing is left for the general kernel."""
-    from slidewise.kernels.sums.row_shapes import skew_rows, slope_rows
-
     x, y = np.random.default_rng(1).normal(size=(2, 20_000)) + 1e6
-    offsets = np.array([0, len(x)])
-    for n in (10, 1_000):
-        for _, sure in (skew_rows(x, offsets, n), slope_rows(y, x, offsets, n)):
-            assert sure[2:].mean() > 0.99
+    ticks = np.arange(20_000) * 10**9 + 1_700_000_000 * 10**9
+    starts, ends = some_bounds(20_000, 400, 1)
+    nothing = np.empty(0, np.int32)
+    for op in OPERATORS:
+        columns = [inputs(op, x, y)] + [(y, ticks, np.full(len(y), 10**9))] * (op is sw.slope)
+        for arrays in columns:
+            for bounds in ((nothing, nothing, 10), (nothing, nothing, 1_000), (starts, ends, 0)):
+                result = SHAPES[op.name](arrays, *bounds)
+                assert result is not None
+                _, marks = result
+                assert (marks == SURE).sum() > 0.999 * (marks != NO_ANSWER).sum(), (op.name, len(arrays), bounds[2])

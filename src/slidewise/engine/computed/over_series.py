@@ -16,8 +16,10 @@ from slidewise.engine.bounds import backwards_error, check_times, find_bounds
 from slidewise.engine.computed.columns import series_array
 from slidewise.engine.evaluate import answer
 from slidewise.errors import InputError
-from slidewise.expressions.expression import Expression, RowColumn
+from slidewise.expressions.expression import Call, Expression, RowColumn
 from slidewise.expressions.functions.half_life_weights import HIGHS, LOWS
+from slidewise.expressions.functions.row_times import PER_SECOND, SECOND, TICKS
+from slidewise.expressions.functions.vectors import bounds_of, fits
 from slidewise.expressions.over_arrays import evaluate_all
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.kernels.order.grouping import Grouped, dictionary_codes
@@ -54,9 +56,11 @@ class TimedSeries:
         when = self._columns[TIMES]
         if not window.kind.timed:
             self._check_order(when)
-        computed = evaluate_all(stages.arguments, self._array, self._count, share_out)
-        for name, array in computed.items():
-            self._columns[name] = read(array, name)
+        direct = {name: self._of_time(argument) for name, argument in stages.arguments.items()}
+        others = {name: argument for name, argument in stages.arguments.items() if direct[name] is None}
+        computed = evaluate_all(others, self._array, self._count, share_out)
+        for name, column in direct.items():
+            self._columns[name] = read(computed[name], name) if column is None else column
         along = None if window.kind.numbered else when
         parts = {name: self._aggregate(one, window, along) for name, one in stages.aggregates.items()}
         like = next(iter(self._series.values()))
@@ -70,6 +74,18 @@ class TimedSeries:
 
         result = read(evaluate_all(stages.results, leaf_array, self._count, share_out)[BARE], "the answer")
         return series_like(like, {BARE: result.data}, result.valid)
+
+    def _of_time(self, argument: Expression) -> Column | None:
+        """Ticks of the rows' time and how many a second has, as its own numbers have them; None for anything else."""
+        when = self._columns[TIMES]
+        if not isinstance(argument, Call) or when.unit is None or when.valid is not None or not self._count:
+            return None
+        if argument.function == PER_SECOND:
+            return Column(np.broadcast_to(np.int64(SECOND), self._count), None, _as_they_are)
+        unit = when.unit
+        if argument.function != TICKS or not fits(*(bound * unit for bound in bounds_of(when.data))):
+            return None
+        return Column(when.data * unit if unit > 1 else when.data, None, _as_they_are)
 
     def _array(self, leaf: Expression) -> pa.Array:
         assert isinstance(leaf, RowColumn)
@@ -112,6 +128,10 @@ class TimedSeries:
         import pyarrow.compute as pc
 
         return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
+
+
+def _as_they_are(answers: Array) -> Array:
+    return answers
 
 
 def _so_far(op: Operator, columns: list[Column], when: Column) -> Array | None:

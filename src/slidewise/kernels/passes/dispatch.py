@@ -13,12 +13,12 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.kernels.codegen.kernel import Answers, Kernel, kernel_for
 from slidewise.kernels.passes.extremes import max_rows, min_rows
+from slidewise.kernels.passes.shapes import SHAPES, shapes_of_rows, shapes_of_windows
 from slidewise.kernels.passes.window_passes import quantile_of_rows
 from slidewise.kernels.sums.block_moments import block_moments
 from slidewise.kernels.sums.bound_sums import sum_bounds
 from slidewise.kernels.sums.decayed_bounds import decayed_bounds
 from slidewise.kernels.sums.row_moments import moment_rows
-from slidewise.kernels.sums.row_shapes import skew_rows, slope_rows
 from slidewise.kernels.sums.row_sums import exponentials, logarithms, sum_rows
 from slidewise.operators.operator import Operator
 
@@ -29,7 +29,6 @@ _BLOCK_SCANS_GAIN = 10  # how many rows they answer while the general kernel tak
 # Passes over the last n rows of each key, given as offsets, and over windows given as starts and ends. None means that
 # a pass does not serve these rows.
 RowsPass = Callable[[Operator, Array, Array, int], Answers | None]
-PairRowsPass = Callable[[Operator, Sequence[Array], Array, int], Answers | None]
 BoundsPass = Callable[[Array, Array, Array], Answers | None]
 ColumnsBoundsPass = Callable[[Operator, Sequence[Array], Array, Array], Answers | None]
 
@@ -41,8 +40,8 @@ def run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int
     """
     special = operator.traits.rows_pass
     answers = None
-    if special in _PAIR_ROWS_PASSES and len(inputs[0]):
-        answers = _PAIR_ROWS_PASSES[special](operator, inputs, offsets, n)
+    if operator.traits.bounds_pass in SHAPES and len(inputs[0]):
+        answers = shapes_of_rows(operator, inputs, offsets, n)
     elif special is not None and len(inputs[0]):
         answers = ROWS_PASSES[special](operator, inputs[0], offsets, n)
     if answers is not None:
@@ -122,40 +121,13 @@ def _moment_rows(root: bool, op: Operator, x: Array, offsets: Array, n: int) -> 
     return Answers([out], valid)
 
 
-def _skew_rows(op: Operator, x: Array, offsets: Array, n: int) -> Answers | None:
-    if x.dtype != np.float64 or n <= 2:
-        return None
-    return _with_careful(op, [x], offsets, n, *skew_rows(x, offsets, n))
-
-
-def _slope_rows(op: Operator, inputs: Sequence[Array], offsets: Array, n: int) -> Answers | None:
-    if len(inputs) != 2 or any(column.dtype != np.float64 for column in inputs) or n <= 1:
-        return None
-    y, x = inputs
-    return _with_careful(op, inputs, offsets, n, *slope_rows(y, x, offsets, n))
-
-
-def _with_careful(op: Operator, inputs: Sequence[Array], offsets: Array, n: int, out: Array, sure: Array) -> Answers:
-    """The answers that are sure, and those of the general kernel for the other rows, which may have none."""
-    unsure = np.flatnonzero(~sure)
-    first_rows = offsets[np.searchsorted(offsets, unsure, "right") - 1]
-    return _completed(op, inputs, np.maximum(unsure - n + 1, first_rows), unsure + 1, unsure, out, sure)
-
-
-def _completed(
-    op: Operator, inputs: Sequence[Array], starts: Array, ends: Array, unsure: Array, out: Array, sure: Array
-) -> Answers:
-    """The same where the unsure answers' windows are [starts, ends)."""
-    valid = None
+def _completed(op: Operator, inputs: Sequence[Array], starts: Array, ends: Array, unsure: Array, out: Array) -> Answers:
+    """The answers, of which the unsure ones, whose windows are [starts, ends), are the general kernel's."""
     if len(unsure):
         kernel = compiled_kernel(op, inputs)
         assert kernel is not None
-        careful = kernel.bounds(inputs, starts, ends)
-        out[unsure] = careful.fields[0]
-        if careful.valid is not None:
-            valid = sure
-            valid[unsure] = careful.valid
-    return Answers([out], valid)
+        out[unsure] = kernel.bounds(inputs, starts, ends).fields[0]
+    return Answers([out], None)
 
 
 def _decayed_bounds(mean: bool, op: Operator, inputs: Sequence[Array], starts: Array, ends: Array) -> Answers | None:
@@ -165,8 +137,9 @@ def _decayed_bounds(mean: bool, op: Operator, inputs: Sequence[Array], starts: A
     result = decayed_bounds(x, half_lives, weights, starts, ends, mean)
     if result is None:
         return None
-    unsure = np.flatnonzero(~result[1])
-    return _completed(op, inputs, starts[unsure], ends[unsure], unsure, *result)
+    out, sure = result
+    unsure = np.flatnonzero(~sure)
+    return _completed(op, inputs, starts[unsure], ends[unsure], unsure, out)
 
 
 def _sum_bounds(x: Array, starts: Array, ends: Array) -> Answers | None:
@@ -207,10 +180,8 @@ ROWS_PASSES: dict[str, RowsPass] = {
     "geomean": _geomean_rows,
     "variance": partial(_moment_rows, False),
     "stddev": partial(_moment_rows, True),
-    "skew": _skew_rows,
     "quantile": quantile_of_rows,
 }
-_PAIR_ROWS_PASSES: dict[str | None, PairRowsPass] = {"slope": _slope_rows}
 BOUNDS_PASSES: dict[str, BoundsPass] = {
     "sum": _sum_bounds,
     "mean": _mean_bounds,
@@ -221,4 +192,5 @@ BOUNDS_PASSES: dict[str, BoundsPass] = {
 _COLUMNS_BOUNDS_PASSES: dict[str | None, ColumnsBoundsPass] = {
     "ewm_mean": partial(_decayed_bounds, True),
     "ewm_sum": partial(_decayed_bounds, False),
+    **dict.fromkeys(SHAPES, shapes_of_windows),
 }

@@ -128,7 +128,7 @@ def _traits(name: str, doubles: int, on_time: OnTime) -> Traits:
     )
 
 
-_IN_PARTS = Words(rows="running sums of exact parts, or the general kernel where they cannot be sure")
+_IN_PARTS = Words(tables="running sums of exact parts, or the general kernel where they cannot be sure")
 _FEW = "float64, null below 2 rows or where x does not vary"
 _ERROR = "rounded once (106 bits on the way)"
 
@@ -157,7 +157,7 @@ slope = replace(
         "slope",
         _lower_slope,
         _FEW,
-        replace(_traits("slope", 7, _on_time(with_ticks_per_second, 3)), rows_pass="slope", words=_IN_PARTS),
+        replace(_traits("slope", 7, _on_time(with_ticks_per_second, 3)), bounds_pass="slope", words=_IN_PARTS),
     ),
     lift=_lift_slope,
 )

@@ -42,7 +42,7 @@ class FourthMoments(NamedTuple):
     ssss: DoubleDouble
 
 
-_IN_PARTS = Words(rows="running sums of exact parts, or the general kernel where they cannot be sure")
+_IN_PARTS = Words(tables="running sums of exact parts, or the general kernel where they cannot be sure")
 
 
 def _squares(n: int, d: DoubleDouble, s: DoubleDouble, ss: DoubleDouble) -> DoubleDouble:
@@ -153,7 +153,6 @@ def _shape(
     lift: Callable[[Value], Any],
     combine: Callable[[Any, Any], Any],
     lower: Callable[[Any], float | None],
-    rows_pass: str | None = None,
 ) -> Operator:
     """An operator over `fewest` rows at least, and over moments of as many powers."""
     doubles = fewest + 1
@@ -175,8 +174,8 @@ def _shape(
             python_times=False,
             never_raises=True,
             form=name,
-            rows_pass=rows_pass,
-            words=Words() if rows_pass is None else _IN_PARTS,
+            bounds_pass=name,
+            words=_IN_PARTS,
             layout=lambda _dtypes: Layout(("int64", *("float64",) * (2 * doubles)), ("float64",), optional=True),
         ),
         builtin=True,
@@ -191,7 +190,6 @@ skew = _shape(
     lift=_lift_third,
     combine=_join_third,
     lower=_lower_skew,
-    rows_pass="skew",
 )
 kurtosis = _shape(
     FourthMoments,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slidewise.operators.layout import Layout
 from slidewise.operators.operator import Operator
-from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits
+from slidewise.operators.traits import AnswerKind, Plot, Takes, Traits, Words
 from slidewise.operators.types import Value
 from slidewise.operators.values import double_double as dd
 from slidewise.operators.values import state_checks as checks
@@ -47,6 +47,8 @@ weighted_mean = Operator(
         form="weighted_mean",
         layout=lambda _dtypes: Layout(("float64",) * 4, ("float64",), optional=True),
         plot=Plot(level=True),
+        bounds_pass="weighted_mean",
+        words=Words(tables="running sums of exact parts, or the general kernel where they cannot be sure"),
     ),
     builtin=True,
 )
