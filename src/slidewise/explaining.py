@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from slidewise.choosing import Choice, choose, shared_windows
 from slidewise.definition import Definition
 from slidewise.expressions.expression import Expression, RowColumn, leaves_of
+from slidewise.html_pages import notebook_line, notebook_part, notebook_table
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.operator import Operator
 from slidewise.operators.traits import Quantile, Takes
@@ -120,9 +121,26 @@ class Explanation(tuple[Explained, ...]):
     results: Mapping[str, Expression] = MappingProxyType({})
 
     def __repr__(self) -> str:
-        parts = [] if self.spark is None else [f"on Spark: {self.spark}"]
+        blocks = self._blocks()
+        return "\n".join(line for heads, lines in blocks for line in (*heads, *(f"    {text}" for text in lines)))
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        pieces = []
+        for heads, lines in self._blocks():
+            rows = [text.partition(": ") for text in lines]
+            pieces += [*map(notebook_line, heads)]
+            pieces.append(notebook_table([], [(name, text) if sign else ("", name) for name, sign, text in rows]))
+        return notebook_part(*pieces)
+
+    def _blocks(self) -> list[tuple[list[str], list[str]]]:
+        """What is said, as headings and the lines below them."""
+        blocks: list[tuple[list[str], list[str]]] = []
         if self.beats is not None:
-            parts.insert(0, str(self.beats))
+            head, *more = str(self.beats).splitlines()
+            blocks.append(([head], [line.strip() for line in more]))
+        if self.spark is not None:
+            blocks.append(([f"on Spark: {self.spark}"], []))
         lines = _lines if self.beats is None else self.beats.lines
         groups: dict[tuple[str, ...], list[Explained]] = {}
         for column in self:
@@ -133,18 +151,18 @@ class Explanation(tuple[Explained, ...]):
             for note in _notes(column):
                 notes.setdefault(note, []).append(column.name)
         for its_lines, members in groups.items():
-            heads = [column.head for column in members]
             own = [note for note, of in notes.items() if of == [column.name for column in members]]
-            parts += [*heads, *(f"    {line}" for line in its_lines if line not in common)]
-            parts += [f"    {note.what}: {note.text}" for note in own]
+            below = [line for line in its_lines if line not in common]
+            below += [f"{note.what}: {note.text}" for note in own]
+            blocks.append(([column.head for column in members], below))
             notes = {note: of for note, of in notes.items() if note not in own}
         if common:
-            parts += ["all of them", *(f"    {line}" for line in common)]
+            blocks.append((["all of them"], common))
         for note, of in sorted(notes.items(), key=lambda pair: pair[0].what):
-            parts += [f"{note.what} for {_listed(of)}", f"    {note.text}"]
+            blocks.append(([f"{note.what} for {_listed(of)}"], [note.text]))
         for name, result in self.results.items():
-            parts += [f"{name} = {result}", f"    computed from: {_sources(result, self)}"]
-        return "\n".join(parts)
+            blocks.append(([f"{name} = {result}"], [f"computed from: {_sources(result, self)}"]))
+        return blocks
 
     __str__ = __repr__
 

@@ -17,7 +17,7 @@ from slidewise.sliding import Sliding
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slidewise.columns.frames import Table
+    from slidewise.columns.table_kinds import Table
 
 
 class FeatureSet:
@@ -103,6 +103,9 @@ class FeatureSet:
                 "with its own as_of"
             )
         keys = self._keys_by_name(by)
+        sides = {id(side): side for side in (labels, *tables.values())}
+        read = {number: _read_once(side) for number, side in sides.items()}
+        labels, tables = read[id(labels)], {name: read[id(table)] for name, table in tables.items()}
         self._check_names(labels, tables, on, keys)
         for name, definition in self._prefixed():
             try:
@@ -258,6 +261,13 @@ class FeatureSet:
         inside = "".join(f"\n{part}," for part in parts).replace("\n", "\n    ")
         return f"sw.FeatureSet({inside}\n)" if plain else f"sw.FeatureSet({{{inside}\n}})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: each definition by its name."""
+        from slidewise.html_pages import definition_in_notebook, notebook_line, notebook_part
+
+        parts = [f"{notebook_line(name)}{definition_in_notebook(each)}" for name, each in self.definitions.items()]
+        return notebook_part(*parts)
+
 
 class _Definitions(dict[str, Sliding]):
     """A dict that does not change."""
@@ -284,6 +294,15 @@ def _check_member(name: object, definition: object) -> None:
         raise SlidewiseError(
             f"{name!r} has no time column, and labels are answered as of their times; add on='ts', say"
         )
+
+
+def _read_once(table: Table | DataFrame) -> Table | DataFrame:
+    """A table that several definitions can read: what is a stream of rows is read to its end."""
+    if type(table).__module__.startswith("pyspark."):
+        return table
+    from slidewise.columns.table_kinds import as_table
+
+    return as_table(table)
 
 
 def _names_of(table: Table | DataFrame) -> tuple[list[Any], list[Any]]:

@@ -1,4 +1,8 @@
-"""Pieces of HTML pages that need no other file: their style, tables, a definition's columns. All text is escaped."""
+"""Pieces of HTML that need no other file: style, tables and a definition's columns, for pages and for notebooks.
+
+All text is escaped. In notebooks there are no scripts and no style sheets, which many of them take out: what style
+there is stands in the elements, and colours are those of the notebook, light or dark.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,11 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def columns_table(definition: Definition) -> str:
     """The table of a definition's aggregates and expressions, without columns that would be empty."""
+    return html_table(*_columns(definition))
+
+
+def _columns(definition: Definition) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table of a definition's columns."""
     head = ("column", "expression", "operator", "of", "where", "window", "closed", "at least", "grain")
     rows: list[tuple[str, ...]] = []
     for name, aggregate in definition.columns.items():
@@ -54,4 +63,51 @@ def columns_table(definition: Definition) -> str:
         rows.append((name, "", operator, of, "" if where is None else str(where), window.words, window.closed, *more))
     always = (2, 3) if any(row[2] for row in rows) else ()
     filled = [at for at in range(len(head)) if at in (0, *always) or any(row[at] for row in rows)]
-    return html_table([head[at] for at in filled], [[row[at] for at in filled] for row in rows])
+    return [head[at] for at in filled], [[row[at] for at in filled] for row in rows]
+
+
+_LEFT = "text-align: left; vertical-align: top; padding: .2em 1em .2em 0"
+_LINE = "border-bottom: 1px solid rgba(128, 128, 128, .35)"
+
+
+def notebook_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for a notebook; without a head where that is empty.
+
+    >>> notebook_table([], [["<b>"]])[-28:]
+    '>&lt;b&gt;</td></tr></table>'
+    """
+    cells = [f"<th style='{_LEFT}; {_LINE}'>{escape(name)}</th>" for name in head]
+    lines = [f"<tr>{''.join(cells)}</tr>"] if head else []
+    for row in rows:
+        cells = [f"<td style='{_LEFT}'>{escape(str(cell))}</td>" for cell in row]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table style='border-collapse: collapse; margin: .3em 0'>{''.join(lines)}</table>"
+
+
+def notebook_line(text: str) -> str:
+    """A line of code in a notebook."""
+    return f"<div style='margin-top: .5em'><code style='white-space: pre-wrap'>{escape(text)}</code></div>"
+
+
+def notebook_part(*pieces: str) -> str:
+    """Pieces of HTML as one output of a notebook, which scrolls where it is too wide."""
+    return f"<div style='overflow-x: auto; text-align: left'>{''.join(pieces)}</div>"
+
+
+def definition_in_notebook(definition: Definition) -> str:
+    """A definition as a notebook shows it: its keys and its time, its columns, and folded up the code that makes it."""
+    facts = {
+        "by": ", ".join(definition.by),
+        "on": definition.on or "",
+        "ties": ", ".join(definition.ties),
+        "every": "" if definition.every is None else str(definition.every),
+        "offset": "" if definition.offset is None else str(definition.offset),
+    }
+    code = f"<details><summary>code</summary><pre style='text-align: left'>{escape(repr(definition))}</pre></details>"
+    rows = [(name, value) for name, value in facts.items() if value]
+    return notebook_part(
+        f"<div><b>{escape(type(definition).__name__)}</b></div>",
+        notebook_table([], rows) if rows else "",
+        notebook_table(*_columns(definition)),
+        code,
+    )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from slidewise.audit.audit import Audit
-    from slidewise.columns.frames import Table
+    from slidewise.columns.table_kinds import Table
     from slidewise.live.live import Live
     from slidewise.live.set_aside import SetAside
 
@@ -160,7 +160,9 @@ class Sliding(Definition):
             return audit_dataframe(self, log, served, recompute, tolerance, limit)
         from slidewise.audit.table_audit import audit_table
         from slidewise.columns.frames import frame_of
+        from slidewise.columns.table_kinds import as_table
 
+        served = as_table(served)
         frame = frame_of(served)
         log = ServedLog.of(self, frame.names, frame.index, at, by, columns)
         return audit_table(self, log, served, recompute, tolerance, limit)
@@ -368,6 +370,12 @@ class Sliding(Definition):
     def from_toml(cls, text: str, *, imports: Imports = False) -> Sliding:
         """The definition that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`."""
         return cls.from_dict(from_toml_text(text), imports=imports)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: keys, time and columns as tables."""
+        from slidewise.html_pages import definition_in_notebook
+
+        return definition_in_notebook(self)
 
 
 # Options of calls on Spark, batch or streaming; `spark.transform` says which are for what.

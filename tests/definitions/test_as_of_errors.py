@@ -146,12 +146,12 @@ def test_definitions_that_cannot_be_asked() -> None:
     [
         (LABELS.to_pylist(), "not on a list; for a list of dicts, use pa.Table.from_pylist"),
         (LABELS.to_pydict(), "not on a dict; for a dict of columns, use pa.table"),
-        (pl.from_arrow(LABELS).lazy(), r"not on a LazyFrame; collect\(\) it first"),
+        ("labels.parquet", r"not on a str; read the file first"),
         (LABELS.to_pandas()["ts"], "not on a Series"),
         (np.zeros((3, 3)), "not on a ndarray"),
         (None, "not on a NoneType"),
     ],
-    ids=["list", "dict", "lazy", "series", "array", "none"],
+    ids=["list", "dict", "path", "series", "array", "none"],
 )
 def test_labels_and_events_of_other_kinds(labels: Any, message: str) -> None:
     refused(message, labels)

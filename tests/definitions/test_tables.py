@@ -251,7 +251,6 @@ def test_shared_work_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (PEAK, pa.Table.from_arrays([pa.array([1])] * 4, names=["k", "t", "x", "x"]), "2 columns named 'x'"),
         (PEAK, [{"k": 1}], "not on a list; for a list of dicts, use pa.Table.from_pylist"),
         (PEAK, {"k": [1]}, "pa.table"),
-        (PEAK, pl.LazyFrame({"k": [1]}), "collect\\(\\) it first"),
     ],
 )
 def test_mistakes(definition: sw.Sliding, given: Any, message: str | None) -> None:

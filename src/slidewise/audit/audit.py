@@ -16,7 +16,7 @@ from slidewise.folders import whole_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from slidewise.columns.frames import Table
+    from slidewise.columns.table_kinds import Table
 
 
 def check_settings(tolerance: float, limit: int) -> None:

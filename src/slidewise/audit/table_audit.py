@@ -19,7 +19,7 @@ from slidewise.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from slidewise.columns.frames import Table
+    from slidewise.columns.table_kinds import Table
 
 Recompute = Callable[["Table"], "Table"]
 

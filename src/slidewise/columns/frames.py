@@ -12,6 +12,7 @@ from slidewise.columns.answer_series import nullables
 from slidewise.columns.arrow_values import holds
 from slidewise.columns.map_arrays import object_array, python_maps
 from slidewise.columns.series import Series
+from slidewise.columns.table_kinds import Table, as_table, kind_of_table
 from slidewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-Table: TypeAlias = Any  # a pyarrow.Table, or a DataFrame of pandas or polars
 # By name, an Arrow array and the column whose type it should have, if any.
 AnswerColumns: TypeAlias = dict[str, tuple[str | None, "pa.Array"]]
 
@@ -51,25 +51,13 @@ class Frame(Protocol):
         """A new table: these columns' values in these rows, and answers behind them."""
 
 
-def frame_of(table: Table | pa.RecordBatch) -> Frame:
-    """The table's frame, or an error that says which kinds there are."""
-    kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
-    if kind == "pyarrow.Table":
-        return _Arrow(table)
-    if kind == "pyarrow.RecordBatch":
-        import pyarrow as pa
-
-        return _Arrow(pa.Table.from_batches([table]))
+def frame_of(table: Table) -> Frame:
+    """The frame of a table, or of what `as_table` makes one of; an error says which kinds there are."""
+    table = as_table(table)
+    kind = kind_of_table(table)
     if kind == "pandas.DataFrame":
         return _Pandas(table)
-    if kind == "polars.DataFrame":
-        return _Polars(table)
-    hint = {
-        "polars.LazyFrame": "; collect() it first",
-        "builtins.list": "; for a list of dicts, use pa.Table.from_pylist(rows)",
-        "builtins.dict": "; for a dict of columns, use pa.table(columns), and for one event live().push(row)",
-    }.get(kind, "")
-    raise InputError(f"a definition runs on pyarrow, pandas and polars tables, not on a {type(table).__name__}{hint}")
+    return _Polars(table) if kind == "polars.DataFrame" else _Arrow(table)
 
 
 class _Arrow:

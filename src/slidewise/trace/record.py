@@ -17,7 +17,18 @@ from slidewise.trace.views.view import AlgorithmView
 FORMAT = "slidewise-trace"
 VERSION = 1
 
-Trace = dict[str, Any]
+MOST_DRAWN = 40  # steps that a notebook shows
+
+
+class Trace(dict[str, Any]):
+    """A recorded trace: plain data, of which a notebook shows a figure."""
+
+    def _repr_html_(self) -> str:
+        from slidewise.trace.drawing.svg import in_notebook
+
+        return in_notebook(self, MOST_DRAWN)
+
+
 Recording = dict[str, Any]
 
 
@@ -47,7 +58,7 @@ def record(
     requested = {view_of(name).algorithm.__name__ for name in names} | {operator_of(name).name for name in wanted}
     if not served >= requested:
         raise refused[0]
-    return {"format": FORMAT, "version": VERSION, "operations": text_of(steps), "recordings": recordings}
+    return Trace(format=FORMAT, version=VERSION, operations=text_of(steps), recordings=recordings)
 
 
 def operator_of(operator: str | Operator) -> Operator:
@@ -171,4 +182,4 @@ def from_json(text: str) -> Trace:
         )
     if not trace.get("recordings"):
         raise TraceError("the recorded trace has no recordings; record it again with --json")
-    return trace
+    return Trace(trace)

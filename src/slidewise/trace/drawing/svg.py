@@ -29,6 +29,15 @@ def to_svg(trace: Trace) -> str:
     return "\n".join(lines) + "\n"
 
 
+def in_notebook(trace: Trace, most: int) -> str:
+    """The figure as a notebook shows it, of the first steps where there are more than `most`."""
+    steps = max(len(recording["steps"]) for recording in trace["recordings"])
+    recordings = [{**recording, "steps": recording["steps"][:most]} for recording in trace["recordings"]]
+    figure = to_svg(Trace(trace, recordings=recordings))
+    note = f"<div>the first {most} of {steps:,} steps</div>" if steps > most else ""
+    return f"<div style='overflow-x: auto'>{figure}</div>{note}"
+
+
 def _element(shape: Shape) -> str:
     match shape:
         case Box(x, y, width, height, part, text, tooltip):
