@@ -45,8 +45,8 @@ def test_the_table_of_operators_is_the_generated_one() -> None:
     assert markdown_table() in text, "run: slidewise operators --markdown, and put the table into docs/operators.md"
 
 
-def test_the_readme_counts_the_operators() -> None:
-    assert f"\n{len(CATALOGUE)} operators are built in" in (ROOT / "README.md").read_text()
+def test_the_overview_counts_the_operators() -> None:
+    assert f"\n{len(CATALOGUE)} operators are built in" in (ROOT / "docs" / "overview.md").read_text()
 
 
 def test_there_are_examples_to_run() -> None:

@@ -123,7 +123,7 @@ def test_files_are_written_together(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "".join(f"wrote {path}\n" for path in paths)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/traces.md"])
+@pytest.mark.parametrize("page", ["docs/overview.md", "docs/traces.md"])
 def test_the_figures_in_the_docs_are_those_that_their_commands_make(page: str) -> None:
     root = Path(__file__).parents[2]
     commands = re.findall(r'slidewise trace (\S+) --operator (\S+) "(.*)" --svg (\S+)', (root / page).read_text())
