@@ -9,11 +9,12 @@ from typing import Any
 import lanes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
 from slidewise.errors import InputError, SlidewiseError, WindowError
+from slidewise.kernels.order.few_ranks import MOST, few_codes
 
 NAN, INF = math.nan, math.inf
 OPERATORS = [*(sw.rank(method=method) for method in ("min", "average", "max")), sw.percent_rank]
@@ -21,17 +22,19 @@ MANY = 5_000
 
 
 def columns() -> list[list[Any]]:
-    """Floats with ties, both zeros, infinities and NaN; and integers that no float holds."""
+    """Floats with ties, both zeros, infinities and NaN; integers that no float holds; and the same of few values."""
     choose = random.Random(7)
     special = [0.0, -0.0, 1.0, 5e-324, -3.5, INF, -INF, NAN, NAN, 1.7e308]
     return [
         [choose.choice(special) if choose.random() < 0.4 else choose.gauss(0, 1) for _ in range(MANY)],
+        [choose.choice([2**63 - 1, -(2**63), 2**53 + 1, 2**53, choose.randrange(500)]) for _ in range(MANY)],
+        [choose.choice(special) for _ in range(MANY)],
         [choose.choice([2**63 - 1, -(2**63), 2**53 + 1, 2**53, choose.randrange(50)]) for _ in range(MANY)],
     ]
 
 
 @pytest.mark.rule(16)
-@pytest.mark.parametrize("n", [1, 3, 129, 700])
+@pytest.mark.parametrize("n", [1, 3, 40, 129, 700])
 @pytest.mark.parametrize("op", OPERATORS, ids=str)
 def test_windows_of_rows_of_every_length(op: sw.Operator, n: int) -> None:
     """Short windows are counted through, long ones go by blocks of ranks, in several segments."""
@@ -41,6 +44,16 @@ def test_windows_of_rows_of_every_length(op: sw.Operator, n: int) -> None:
             assert right[i] == lanes.rank_of(op, column[max(i + 1 - n, 0) : i + 1], column[i]), i
             assert left[i] == lanes.rank_of(op, [*column[max(i - n, 0) : i], column[i]], column[i]), i
         assert left[:1] is np.ma.masked or np.ma.getmaskarray(left)[0] or left[0] != left[0]  # of an empty window
+
+
+def test_few_different_values_are_numbered_in_their_order() -> None:
+    values = np.random.default_rng(5).permutation(np.repeat(np.arange(MOST) * 2**56 - 2**62, 3))
+    found = few_codes(values)
+    assert found is not None
+    codes, size = found
+    assert size == MOST
+    assert (codes == np.searchsorted(np.unique(values), values)).all()
+    assert few_codes(np.append(values, 1)) is None
 
 
 @pytest.mark.rule(16)
@@ -77,6 +90,7 @@ def test_peers_nulls_and_conditions_on_tables(rows: Any, op: sw.Operator, closed
     gone=st.integers(0, 12),
     op=st.sampled_from(OPERATORS),
 )
+@example(values=[0, None, None], gone=1, op=OPERATORS[0])  # all values have gone, and rows without one stay
 def test_a_swag_ranks_its_newest_value_and_any_other(values: list[Any], gone: int, op: sw.Operator) -> None:
     gone = min(gone, len(values))
     window, monoid = sw.OrderStatistics(op), sw.DabaLite(op)

@@ -165,7 +165,7 @@ class OrderStatistics(Swag):
         tree = self._tree
         nans = self._nans - (len(old) - len(gone))
         if isinstance(statistic, Rank):
-            newest = next((value for value in reversed(self._rows) if value is not None), None)
+            newest = next((value for value in islice(reversed(self._rows), stay) if value is not None), None)
             left = _Without(tree, gone)
             return None if newest is None else rank_among(statistic.method, left, len(left), nans, newest, True)
 

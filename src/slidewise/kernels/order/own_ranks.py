@@ -1,9 +1,9 @@
 """Ranks of rows' own values in windows that never move back: how many values of the window lie below each.
 
-Short windows are counted through. For others rows are ranked in segments, as for quantiles; the window is a bitmap of
-ranks, with the members before each word counted in blocks of eight words, eight blocks and so on. A row that comes or
-goes changes eight neighbouring counts in each level, which takes one instruction or two, and a rank is the sum of one
-count of each level and the bits of one word.
+Short windows are counted through, and few different values are counted one by one (`few_ranks`). For others rows are
+ranked in segments, as for quantiles; the window is a bitmap of ranks, with the members before each word counted in
+blocks of eight words, eight blocks and so on. A row that comes or goes changes eight neighbouring counts in each level,
+which takes one instruction or two, and a rank is the sum of one count of each level and the bits of one word.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.kernels.order.bit_sets import byte_counts
+from slidewise.kernels.order.few_ranks import few_codes, few_ranks
 from slidewise.kernels.order.quantiles import PIECE
 from slidewise.kernels.order.ranks import AT, BATCH, FIRST, HIGH, LOW, STOP, WIDTH, WINDOWS, Segments
 
+FEWEST = 16  # rows that are counted through however few values they have
 SHORT = 128  # windows up to this length are counted through
 LEVELS = 3  # of blocks within blocks, the last of which holds 64 * 8 ** 3 ranks
 _TOP = 6 + 3 * LEVELS
@@ -72,15 +74,20 @@ def window_ranks(keys: Array, starts: Array, ends: Array, own: Array, method: st
     most = int(longest(starts, ends)) if m else 0
     keys = np.ascontiguousarray(keys)
 
+    codes, size = (most > FEWEST and few_codes(keys)) or (None, 0)
+
     def work(a: int, b: int) -> None:
         part = below[a:b], upto[a:b] if behind else upto
-        if most <= SHORT:
+        if codes is not None:
+            few_ranks(codes, size, starts[a:b], ends[a:b], own[a:b], *part)
+        elif most <= SHORT:
             _count_through(keys, starts[a:b], ends[a:b], own[a:b], *part)
         else:
             _ranks(keys, starts[a:b], ends[a:b], own[a:b], *part)
 
     if len(keys):
-        share_out(m, len(keys) // max(BATCH, WINDOWS * most), work, len(keys) // max(PIECE, WINDOWS**2 * most))
+        pieces = 0 if codes is not None else len(keys) // max(PIECE, WINDOWS**2 * most)
+        share_out(m, len(keys) // max(BATCH, WINDOWS * most), work, pieces)
     if method == "percent":
         others = ends - starts - ((starts <= own) & (own < ends))
         return np.where(others > 0, below / np.maximum(others, 1), 0.0)
