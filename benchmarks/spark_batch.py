@@ -143,7 +143,8 @@ def sessions(df: DataFrame, large: int, keys: int) -> Iterator[Work]:
     """The sum of each row's session so far, with three rows in ten left, so that many are more than 3 s apart.
 
     Spark's `session_window` gives a row for each session, which is joined back to the events: the sum of the whole
-    session, and a cheaper question. Window functions can number sessions by hand, and give the sum so far.
+    session, and a cheaper question. Window functions can number sessions by hand, and give the sum so far. What rows
+    cost on their way to Python and back, with nothing done to them, is compared with both sides.
     """
     events = df.where("hash(ts, k) % 10 in (0, 3, 6)")
     what = f"sum over the session so far, gaps of 3 seconds; {large * 3 // 10:,} rows, {keys:,} keys"
@@ -164,7 +165,13 @@ def sessions(df: DataFrame, large: int, keys: int) -> Iterator[Work]:
         marked = events.selectExpr("*", f"{far} AS starts").selectExpr("*", f"{number} AS session")
         return marked.selectExpr("k", "ts", "x", "load", f"{so_far} AS a")
 
+    def moved() -> DataFrame:
+        return events.repartition(F.xxhash64("k")).mapInArrow(identity, events.schema)
+
+    nothing = f"nothing but the shuffle and an identity mapInArrow, for the {what}"
     yield Work("sessions", what, ours, joined, "session_window, joined back", 5)
+    yield Work("sessions", nothing, moved, joined, "session_window, joined back", 5)
+    yield Work("sessions", what, ours, moved, "identity mapInArrow, unsorted", 1.25, True)
     yield Work("sessions", what, ours, numbered, "Spark windows, sessions numbered by hand", 1)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slidewise.kernels.order.number_order import stable_order
 from slidewise.kernels.order.radix import DIGIT, new_counts, sort_by_bits
 
 
@@ -48,3 +49,13 @@ def test_many_words_of_so_many_digits(digits: int) -> None:
 def test_digits_that_all_share_are_passed_over() -> None:
     words = np.array([5, 3, 4], np.uint64) << np.uint64(2 * DIGIT) | np.uint64(77)
     assert sorted_here(words, 0, 64).tolist() == sorted(words.tolist())
+
+
+@pytest.mark.parametrize("low, high", [(0, 1), (0, 2), (-(2**63), 2**63 - 1), (10**18, 10**18 + 10**15), (-5, 10**6)])
+def test_places_of_numbers_in_their_stable_order(low: int, high: int) -> None:
+    """Few and many bits, in one word with a place or in two; and rows that stand in long runs."""
+    choose = np.random.default_rng(1)
+    for count in (1, 2_047, 2_048, 5_000):
+        x = choose.integers(low, high, count, endpoint=True)
+        for numbers in (x, np.sort(x)[::-1], np.concatenate([np.sort(x), np.sort(x)])):
+            assert (stable_order(numbers) == np.argsort(numbers, kind="stable")).all()

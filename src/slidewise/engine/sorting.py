@@ -14,6 +14,7 @@ from slidewise.definition import Definition
 from slidewise.errors import InputError
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.order.grouping import Grouped, dictionary_codes
+from slidewise.kernels.order.number_order import stable_order
 
 
 class RowOrder:
@@ -73,7 +74,7 @@ def by_key_and_time(codes: Array | None, groups: int, times: Array | None, count
         by_key = RowOrder(grouped.offsets, grouped.places)
     if times is None or is_sorted(by_key.to_sorted(times), by_key.offsets):
         return by_key
-    by_time = np.argsort(times, kind="stable")
+    by_time = stable_order(times)
     if codes is None:
         return by_key.moved(by_time)
     places = np.empty(count, np.int64)
