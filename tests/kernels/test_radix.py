@@ -51,7 +51,9 @@ def test_digits_that_all_share_are_passed_over() -> None:
     assert sorted_here(words, 0, 64).tolist() == sorted(words.tolist())
 
 
-@pytest.mark.parametrize("low, high", [(0, 1), (0, 2), (-(2**63), 2**63 - 1), (10**18, 10**18 + 10**15), (-5, 10**6)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0, 2), (-(2**63), 2**63 - 1), (10**18, 10**18 + 10**15), (-5, 10**6)]
+)
 def test_places_of_numbers_in_their_stable_order(low: int, high: int) -> None:
     """Few and many bits, in one word with a place or in two; and rows that stand in long runs."""
     choose = np.random.default_rng(1)
