@@ -1,5 +1,7 @@
 """Slidewise: sliding-window aggregates, exact at every event, for any associative operator."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from slidewise.choosing import choose
 from slidewise.compiled import compiled
 from slidewise.errors import (
@@ -107,6 +109,9 @@ from slidewise.swag import (
     TwoStacksLite,
 )
 
+if _TYPE_CHECKING:
+    from slidewise.scikit_learn.sliding_features import SlidingFeatures as SlidingFeatures
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -213,6 +218,9 @@ __all__ = [
     "when",
 ]
 
+# Public names that need an extra, and are imported when they are used. `from slidewise import *` leaves them out.
+_LAZY = {"SlidingFeatures": "slidewise.scikit_learn.sliding_features"}
+
 # What other engines call some of these.
 _ELSEWHERE = {
     "approx_count_distinct": "hyperloglog",
@@ -228,8 +236,16 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
-    """A built-in operator that has no line above, or an error with the name that may have been meant."""
+    """A name that needs an extra, a built-in operator that has no line above, or an error with the name meant."""
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
     if name in _BY_NAME:
         return _BY_NAME[name]
-    hint = f"; did you mean {_ELSEWHERE[name]!r}?" if name in _ELSEWHERE else did_you_mean(name, __all__)
+    hint = f"; did you mean {_ELSEWHERE[name]!r}?" if name in _ELSEWHERE else did_you_mean(name, [*__all__, *_LAZY])
     raise AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
