@@ -8,7 +8,7 @@ PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo check test test-browser lint format bench bench-paper clean FORCE
+.PHONY: help setup demo check test test-browser test-package docs lint format bench bench-paper clean FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,13 @@ test-browser: $(STAMP)-browser ## Test the page of traces in Chromium, installed
 	echo "Installing Chromium ..."; \
 	apt-get install -y -q chromium >/dev/null 2>&1 || $(PY) -m playwright install chromium
 	@SLIDEWISE_SCREENSHOTS=build/browser $(PY) -m pytest -rs tests/trace/test_page.py
+
+test-package: $(STAMP)-package ## Build the package, and use it in fresh environments of each Python and extra (many minutes)
+	@$(PY) tests/install_everywhere.py $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(ONLY),--extras $(ONLY))
+
+docs: $(STAMP)-docs ## Build the site with all pages, the reference and the notebooks, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@$(PY) docs/site/check.py build/site
 
 lint: $(STAMP)-dev ## Check style and types only
 	@$(PY) -m ruff check .
@@ -88,6 +95,12 @@ $(STAMP)-dev: $(STAMP)-venv pyproject.toml constraints.txt
 
 $(STAMP)-browser: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and what its tests in a browser need,[dev$(comma)browser],base dev browser,$(JAVA))
+
+$(STAMP)-package: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and what builds its package,[release],base package,$(JAVA))
+
+$(STAMP)-docs: $(STAMP)-venv pyproject.toml constraints.txt
+	$(call install,Slidewise and what builds its site,[docs$(comma)tables$(comma)sklearn],base docs)
 
 $(STAMP)-demo: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and Spark (some minutes),[spark$(comma)plots],base demo,$(JAVA))

@@ -9,7 +9,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = ["help", "setup", "demo", "check", "test", "test-browser", "lint", "format", "bench", "bench-paper", "clean"]
+TARGETS = [
+    "help",
+    "setup",
+    "demo",
+    "check",
+    "test",
+    "test-browser",
+    "test-package",
+    "docs",
+    "lint",
+    "format",
+    "bench",
+    "bench-paper",
+    "clean",
+]
 TOOLS = ["awk", "grep", "rm", "sh", "touch"]
 
 
