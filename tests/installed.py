@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -64,6 +65,7 @@ def spark() -> None:
     from slidewise.spark.java import provide
 
     provide()
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # as an activated environment has it
     names = readme()
     payments = names["payments"].assign(ts=names["payments"].ts.dt.tz_localize("UTC"))
     expected = [tuple(row.values()) for row in names["card"](payments)[["spent", "usual"]].to_dict("records")]
@@ -77,6 +79,7 @@ def spark() -> None:
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
     builder: Any = SparkSession.builder
     for name, value in settings.items():

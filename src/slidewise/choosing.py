@@ -188,6 +188,21 @@ def choose(
     `windows` is over how many windows, of different sizes, this operator is asked for. `gaps="long"` says that time may
     stand still and then jump, so that very many rows leave at once, and that this event must not be slow either.
 
+    Args:
+        operator: An operator, or an aggregate with its window.
+        window: The window of an operator.
+        integers: All values are whole numbers.
+        spikes: A rare slow event does no harm.
+        late: Rows may come late by any distance.
+        windows: How many windows share the rows.
+        gaps: "long" where time may jump.
+
+    Returns:
+        A choice: `algorithm`, `name`, `why`, `calls`.
+
+    Raises:
+        SlidewiseError: Something that is no operator, or arguments that make no sense.
+
     >>> import slidewise as sw
     >>> sw.choose(sw.max).name, sw.choose(sw.max, spikes=True).name, sw.choose(sw.sum, integers=True).name
     ('DabaLite', 'SlickDeque', 'SubtractOnEvict')

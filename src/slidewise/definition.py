@@ -151,6 +151,13 @@ class Definition:
 
         A user's operator counts by its name and `version=`, not by its code; an expression by its text, which does not
         depend on how it was laid out.
+
+        Returns:
+            Hexadecimal text.
+
+        >>> import slidewise as sw
+        >>> sw.Sliding(on="ts", n=sw.count().over(10)).fingerprint()[:8]
+        'e98f77f4'
         """
         described: dict[str, Any] = {
             "by": self.by,

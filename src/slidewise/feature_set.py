@@ -27,6 +27,13 @@ class FeatureSet:
     Look at it: `definitions`, `columns`, `repr`, `==`, `hash`, `fingerprint()`.
     Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`.
 
+    Args:
+        definitions: Definitions by name, where a name is no identifier.
+        **more: Definitions by name.
+
+    Raises:
+        SlidewiseError: Names that clash, or something that is no definition.
+
     >>> import pyarrow as pa, slidewise as sw
     >>> features = sw.FeatureSet(
     ...     card=sw.Sliding(by="card", on="ts", spent=sw.sum("amount").over(10)),
@@ -95,6 +102,20 @@ class FeatureSet:
         its name is not the definitions'. `by` says which columns of the labels are the keys, where names differ:
         `{"card": "card_id"}`, or for one definition only `{"merchant": {"id": "shop_id"}}`. Options are those of
         `Sliding.as_of`. All names are checked before anything runs.
+
+        Args:
+            labels: Rows with all keys and a time.
+            events: A table for all definitions, or one for each by its name.
+            on: The labels' time column, where it is not the definitions'.
+            by: The labels' names of keys, where they differ.
+            **options: Those of `Sliding.as_of`.
+
+        Returns:
+            The labels' kind of table.
+
+        Raises:
+            SlidewiseError: A stream, or an error of one definition, whose name stands before it.
+            InputError: Events or columns that are missing.
         """
         tables = self._events_by_name(events)
         if any(getattr(side, "isStreaming", False) for side in (labels, *tables.values())):
@@ -192,17 +213,37 @@ class FeatureSet:
                 raise type(error)(f"{name!r}: {error}") from error
 
     def fingerprint(self) -> str:
-        """A digest of the names and the fingerprints of all definitions."""
+        """A digest of the names and the fingerprints of all definitions.
+
+        Returns:
+            Hexadecimal text.
+        """
         described = [[name, definition.fingerprint()] for name, definition in self.definitions.items()]
         return blake2b(json.dumps(described).encode(), digest_size=16).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """The definitions by name, as plain dicts, lists, text and numbers."""
+        """The definitions by name, as plain dicts, lists, text and numbers.
+
+        Returns:
+            What `from_dict` takes, and JSON holds.
+        """
         return {name: definition.to_dict() for name, definition in self.definitions.items()}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any], *, imports: Imports = False) -> FeatureSet:
-        """The feature set that `to_dict` wrote; `imports` as for `Sliding.from_dict`."""
+        """The feature set that `to_dict` wrote; `imports` as for `Sliding.from_dict`.
+
+        Args:
+            written: What `to_dict` gave.
+            imports: What may be imported for users' operators: names of modules, True for all that is named, False for
+                none.
+
+        Returns:
+            The feature set.
+
+        Raises:
+            SlidewiseError: A dict that is no feature set.
+        """
         if not isinstance(written, Mapping):
             raise SlidewiseError(f"a written feature set is a dict of definitions, not {written!r}")
         definitions = {}
@@ -215,6 +256,9 @@ class FeatureSet:
 
     def to_toml(self) -> str:
         """The feature set as text in TOML: a table for each definition.
+
+        Returns:
+            Text that `from_toml` takes.
 
         >>> import slidewise as sw
         >>> print(sw.FeatureSet(card=sw.Sliding(by="card", on="ts", n=sw.count().over("1 hour"))).to_toml())
@@ -232,7 +276,19 @@ class FeatureSet:
 
     @classmethod
     def from_toml(cls, text: str, *, imports: Imports = False) -> FeatureSet:
-        """The feature set that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`."""
+        """The feature set that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`.
+
+        Args:
+            text: A feature set in TOML.
+            imports: What may be imported for users' operators: names of modules, True for all that is named, False for
+                none.
+
+        Returns:
+            The feature set.
+
+        Raises:
+            SlidewiseError: Text that is no TOML, or no feature set.
+        """
         return cls.from_dict(from_toml_text(text), imports=imports)
 
     def __setattr__(self, name: str, _value: object) -> NoReturn:

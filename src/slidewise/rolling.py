@@ -45,6 +45,29 @@ def rolling(
     `since` is true, or with the calendar's unit where `last` is "this day" (hour, week, month, quarter, year, iso
     year), in a `zone` such as "Europe/Berlin".
 
+    Args:
+        values: The series, or a tuple of series.
+        op: A built-in operator, or one of your own.
+        rows: How many rows a window holds.
+        times: A time for each row, in order within each key.
+        last: The length of a stretch of time; or "all", a length on the calendar, or "this day".
+        closed: Which ends belong to the window: "right", "both", "left" or "neither".
+        by: A key for each row.
+        at_least: How many rows an answer needs.
+        grain: To what the old edge is rounded.
+        delay: How long before the row the window ends.
+        zone: The calendar's time zone.
+        next: The length of a stretch behind the row.
+        gap: After how long without rows a window begins anew.
+        since: A flag for each row, where a window begins anew.
+
+    Returns:
+        A series of the same kind and length.
+
+    Raises:
+        WindowError: A window that makes no sense.
+        SlidewiseError: Series that do not fit, or something that is no operator.
+
     >>> import numpy as np, slidewise as sw
     >>> sw.rolling(np.array([4, 5, 3, 4, 0, 4, 4]), sw.max, rows=3)
     array([4, 5, 5, 5, 4, 4, 4])

@@ -32,6 +32,18 @@ class Sliding(Definition):
     Keep it: `to_dict` and `from_dict`, `to_toml` and `from_toml`; `restore` brings back a live one's snapshot, and
     `live_from` goes on from a stream's state.
 
+    Args:
+        by: Names of the key columns; windows of different keys know nothing of one another.
+        on: Name of the time column; None for windows of rows in the input's order.
+        ties: Columns that order rows of equal time.
+        columns: Aggregates and expressions by name, where a name is one of these arguments or no identifier.
+        every: Answer on a beat, such as "1 minute", instead of at every row.
+        offset: By how much beats are moved.
+        **more: Aggregates and expressions by name.
+
+    Raises:
+        SlidewiseError: A part that makes no sense; the message says which, and what to write instead.
+
     >>> import pyarrow as pa, slidewise as sw
     >>> health = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10))
     >>> health
@@ -53,6 +65,18 @@ class Sliding(Definition):
         A Spark DataFrame comes back lazily and in no order; `parallel=` and `presorted=` are options for it, and
         `shards=`, `forget_after=`, `metrics=`, `watermark=`, `ahead=`, `late_to=`, `history=`, `history_until=`,
         `upgrade_from=` and `warm=` for a stream.
+
+        Args:
+            table: A table of pandas, polars or Arrow, or a Spark DataFrame.
+            **options: Options for Spark DataFrames, such as `parallel=`, and for streams, such as `shards=`;
+                docs/spark.md has them.
+
+        Returns:
+            A table of the same kind.
+
+        Raises:
+            SlidewiseError: A column that is missing or of a type that does not fit, a null time, an option that is not
+                known.
         """
         if _is_spark(table):
             from slidewise.spark.transform import transform_on_spark
@@ -87,6 +111,20 @@ class Sliding(Definition):
         Spark DataFrames come back lazily and in no order, with `parallel=` as for a call. Two streams, each with its
         watermark, give the labels once both watermarks have passed them; options are `shards=`, `forget_after=`,
         `metrics=` and `late_to=`.
+
+        Args:
+            labels: Rows with keys and a time.
+            events: The rows that windows hold.
+            on: The labels' time column, where it is not the definition's.
+            by: The labels' names of keys, where they differ.
+            **options: Options for Spark DataFrames, such as `parallel=`, and for streams, such as `shards=`;
+                docs/spark.md has them.
+
+        Returns:
+            The labels' kind of table.
+
+        Raises:
+            SlidewiseError: A column that is missing or of a type that does not fit, or a definition on a beat.
 
         >>> import pyarrow as pa, slidewise as sw
         >>> card = sw.Sliding(by="card", on="ts", spent=sw.sum("amount").over(10))
@@ -128,6 +166,23 @@ class Sliding(Definition):
         share of the greater one. NaN equals NaN, and an integer a float of the same value. All differences are counted,
         and of each column the earliest `limit` are listed. Spark DataFrames are compared where they are, and take the
         options of `as_of`.
+
+        Args:
+            served: The log of what was served.
+            events: The rows to recompute it from.
+            at: The log's time column.
+            by: The log's names of keys, where they differ.
+            columns: The log's names of answers, where they differ.
+            tolerance: The share by which floats may differ.
+            limit: How many differences of each column are listed.
+            **options: Options for Spark DataFrames, such as `parallel=`, and for streams, such as `shards=`;
+                docs/spark.md has them.
+
+        Returns:
+            An audit, to be printed or asked.
+
+        Raises:
+            SlidewiseError: A column that is missing, a stream, or an option that is not known.
 
         >>> import pyarrow as pa, slidewise as sw
         >>> card = sw.Sliding(by="card", on="ts", spent=sw.sum("amount").over(10))
@@ -193,6 +248,21 @@ class Sliding(Definition):
         moments, or `"stream"`, the newest time so far, where they are numbers. `late_to(row, reason)` gets each event
         that is not taken in, with the reason `"late"` or `"ahead"`.
 
+        Args:
+            late: What becomes of late events: "error", "drop", "wait:10s" or "revise".
+            answered: Called with each answer, for `late="wait:..."`.
+            spikes: Let in algorithms that are slow at times.
+            retain: How late an event may be, for `late="revise"`.
+            ahead: How far ahead of the reference an event may be.
+            ahead_of: "clock" or "stream".
+            late_to: Called with each event that is not taken in, and the reason.
+
+        Returns:
+            A live definition: `push`, `push_many`, `get`, `get_many`, `snapshot`.
+
+        Raises:
+            SlidewiseError: Arguments that do not go together.
+
         >>> import slidewise as sw
         >>> live = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10)).live()
         >>> live.push({"machine": 7, "ts": 0, "temp": 71.0}), live.push({"machine": 7, "ts": 12, "temp": 70.0})
@@ -239,6 +309,21 @@ class Sliding(Definition):
         stays as it is: the answers are those of the end of the stream, and a query that is started again from there
         gives these rows' answers once more, with the rows that came since. `operator` is the number of the query's
         operator with state, where there are several.
+
+        Args:
+            stream: The streaming DataFrame that the query was made of.
+            checkpoint: The query's checkpoint.
+            operator: The number of the operator with state, where there are several.
+            **options: The options of the call that made the query.
+
+        Returns:
+            A batch DataFrame.
+
+        Raises:
+            SlidewiseError: A checkpoint that is not of this definition, or cannot be read.
+
+        >>> answers = card.flush(stream, 'checkpoints/card')  # doctest: +SKIP
+        >>> answers.write.mode('append').parquet('answers')  # doctest: +SKIP
         """
         from slidewise.spark.transform import flush_on_spark
 
@@ -262,6 +347,23 @@ class Sliding(Definition):
 
         The whole state comes into memory. Windows that an upgrade of the stream left incomplete are so here. The stream
         goes on without this, and the checkpoint stays as it is.
+
+        Args:
+            spark: The session that reads the checkpoint.
+            checkpoint: The stream's checkpoint.
+            operator: The number of the operator with state, where there are several.
+            waiting: Take in rows that wait in the stream.
+            **options: The options of `live`.
+
+        Returns:
+            A live definition.
+
+        Raises:
+            SlidewiseError: A checkpoint that is not of this definition, or options that do not fit.
+
+        >>> live = card.live_from(spark, 'checkpoints/card', late='drop')  # doctest: +SKIP
+        >>> live.get({'card': 7}, at=now)  # doctest: +SKIP
+        {'spent': 55.0}
         """
         from slidewise.stream_state import live_from_checkpoint
 
@@ -306,6 +408,26 @@ class Sliding(Definition):
 
         A SnapshotError says what does not fit. Without a key, bytes that somebody forged are read safely, and may
         still hold other states than yours.
+
+        Args:
+            blob: What `snapshot` gave.
+            answered: As for `live`.
+            late_to: As for `live`.
+            key: The key that it was signed with.
+
+        Returns:
+            A live definition.
+
+        Raises:
+            SnapshotError: Bytes that are damaged, of another definition, of a newer version, or signed otherwise.
+
+        >>> import slidewise as sw
+        >>> health = sw.Sliding(on="ts", peak=sw.max("temp").over(10))
+        >>> live = health.live()
+        >>> live.push({"ts": 0, "temp": 71.0})
+        {'peak': 71.0}
+        >>> health.restore(live.snapshot()).push({"ts": 5, "temp": 70.0})
+        {'peak': 71.0}
         """
         from slidewise.live.snapshot.snapshot import restore
 
@@ -320,6 +442,21 @@ class Sliding(Definition):
         says what becomes of each column, and with the stopped query's `checkpoint=` also when. A grain is suggested
         where a window holds more than a million rows of a key: in a `table` in memory, whose windows are counted, or at
         a `rate`, which is how many events a key has in a second, or in one unit where times are numbers.
+
+        Args:
+            table: What it would run on, which need not be run.
+            rate: Events of a key in a second.
+            **options: Those of the call that is to be explained.
+
+        Returns:
+            An explanation, to be printed; notebooks show it as a table.
+
+        Raises:
+            SlidewiseError: A rate that is no number, or an option that is not known.
+
+        >>> import slidewise as sw
+        >>> print(sw.Sliding(by="card", on="ts", n=sw.count().over("1 hour")).explain())  # doctest: +ELLIPSIS
+        Sliding by 'card' on 'ts'...
         """
         if rate is not None and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
             raise SlidewiseError(f"rate= is how many events a key has in a second, such as 10_000, not {rate!r}")
@@ -338,7 +475,15 @@ class Sliding(Definition):
         return explain(self, longest_windows(self, table), rate)
 
     def to_dict(self) -> dict[str, Any]:
-        """The definition as plain dicts, lists, text and numbers."""
+        """The definition as plain dicts, lists, text and numbers.
+
+        Returns:
+            What `from_dict` takes, and JSON holds.
+
+        >>> import slidewise as sw
+        >>> sw.Sliding(on="ts", peak=sw.max("temp").over(10)).to_dict()
+        {'on': 'ts', 'columns': {'peak': {'operator': 'max', 'of': ['temp'], 'over': 10}}}
+        """
         return to_dict(self)
 
     @classmethod
@@ -348,11 +493,32 @@ class Sliding(Definition):
         An operator of a user's own, `"package.module:name"`, is taken from a module that is imported already. Others
         are imported only where `imports` allows it, for that runs their code: a list of names of modules, or True for
         all that the definition names. Everything else is checked before.
+
+        Args:
+            written: What `to_dict` gave.
+            imports: What may be imported for users' operators: names of modules, True for all that is named, False for
+                none.
+
+        Returns:
+            The definition.
+
+        Raises:
+            SlidewiseError: A dict that is no definition; the message names the place.
+
+        >>> import slidewise as sw
+        >>> sw.Sliding.from_dict({"on": "ts", "columns": {"n": {"operator": "count", "over": 10}}})
+        sw.Sliding(
+            on='ts',
+            n=sw.count().over(10),
+        )
         """
         return cls(**arguments_of(written, imports))
 
     def to_toml(self) -> str:
         """The definition as text in TOML.
+
+        Returns:
+            Text that `from_toml` takes.
 
         >>> import slidewise as sw
         >>> print(sw.Sliding(on="ts", peak=sw.max("temp").over("10 minutes")).to_toml())
@@ -368,7 +534,24 @@ class Sliding(Definition):
 
     @classmethod
     def from_toml(cls, text: str, *, imports: Imports = False) -> Sliding:
-        """The definition that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`."""
+        """The definition that `to_toml` wrote, or that somebody wrote by hand; `imports` as for `from_dict`.
+
+        Args:
+            text: A definition in TOML.
+            imports: What may be imported for users' operators: names of modules, True for all that is named, False for
+                none.
+
+        Returns:
+            The definition.
+
+        Raises:
+            SlidewiseError: Text that is no TOML, or no definition.
+
+        >>> import slidewise as sw
+        >>> definition = sw.Sliding(on="ts", n=sw.count().over("1 hour"))
+        >>> sw.Sliding.from_toml(definition.to_toml()) == definition
+        True
+        """
         return cls.from_dict(from_toml_text(text), imports=imports)
 
     def _repr_html_(self) -> str:

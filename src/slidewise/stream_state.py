@@ -36,6 +36,22 @@ def read_state(
     An operator that is named by an import path is imported only where `imports` allows it, as for `Sliding.from_dict`.
     `operator` is the number of the query's operator with state, where there are several. Nothing is written to the
     checkpoint.
+
+    Args:
+        spark: The session that reads.
+        checkpoint: The stream's checkpoint.
+        definition: The definition that wrote it, where the checkpoint cannot say.
+        operator: The number of the operator with state, where there are several.
+        imports: What may be imported for users' operators: names of modules, True for all that is named, False for
+            none.
+
+    Returns:
+        A batch DataFrame.
+
+    Raises:
+        SlidewiseError: A checkpoint that cannot be read, or has none of our state.
+
+    >>> sw.read_state(spark, 'checkpoints/card').orderBy('bytes', ascending=False).show(3)  # doctest: +SKIP
     """
     from slidewise.spark.inspect.checkpoint_state import CheckpointState
 

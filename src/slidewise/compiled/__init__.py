@@ -24,6 +24,18 @@ def compiled(
     Single steps do what the interpreted class does, with the same pointers and partials; loops over whole arrays run
     without Python in between: `insert_many`, `rounds` and `fill_and_drain`.
 
+    Args:
+        algorithm: The class.
+        operator: A built-in operator, or one of your own that Numba compiles.
+        dtype: The inputs' type, or a tuple of types.
+        min_arity: The least number of children of a `Fiba`'s node.
+
+    Returns:
+        A window with the methods of the class, and loops over arrays.
+
+    Raises:
+        SlidewiseError: An algorithm, operator or type that cannot be compiled; the message says why.
+
     >>> import numpy as np, slidewise as sw
     >>> w = sw.compiled(sw.DabaLite, sw.max, "float64")
     >>> w.insert_many(np.array([4.0, 5.0, 3.0]))

@@ -352,6 +352,12 @@ class Then:
 def col(name: str) -> RowColumn:
     """A column of the row, to be used in expressions.
 
+    Args:
+        name: The column's name.
+
+    Returns:
+        An expression.
+
     >>> import slidewise as sw
     >>> print(sw.col("price") * sw.col("quantity"))
     price * quantity
@@ -361,6 +367,12 @@ def col(name: str) -> RowColumn:
 
 def lit(value: Scalar) -> Constant:
     """A constant as an expression, where Python would compute with it at once; mostly a plain value will do.
+
+    Args:
+        value: A number, text, a bool, a date, a datetime or None.
+
+    Returns:
+        An expression.
 
     >>> import slidewise as sw
     >>> print(sw.lit(2) ** sw.lit(0.5))
@@ -372,6 +384,15 @@ def lit(value: Scalar) -> Constant:
 def when(condition: Operand) -> When:
     """A value that depends on conditions: `sw.when(c("x") > 0).then("up").otherwise("down")`.
 
+    Args:
+        condition: An expression that is true or false.
+
+    Returns:
+        A case: add `.then(value)`, more cases, and `.otherwise(value)`.
+
+    Raises:
+        ExpressionError: An aggregate without a window.
+
     >>> import slidewise as sw
     >>> print(sw.when(sw.col("x") > 0).then("up").when(sw.col("x") < 0).then("down").otherwise(None))
     case when x > 0 then 'up' when x < 0 then 'down' else null end
@@ -381,6 +402,15 @@ def when(condition: Operand) -> When:
 
 def coalesce(*values: Operand) -> Call:
     """The first value that is not null.
+
+    Args:
+        *values: Expressions or plain values, of one kind.
+
+    Returns:
+        An expression.
+
+    Raises:
+        ExpressionError: Values of different kinds.
 
     >>> import slidewise as sw
     >>> print(sw.coalesce(sw.col("nickname"), sw.col("name"), "nobody"))

@@ -36,6 +36,12 @@ class Aggregate(Expression):
     Columns and the condition are names of columns, or expressions over them. An aggregate over a window is an
     expression itself: `sw.sum("x").over("1 day") / sw.count().over("1 day")`.
 
+    Args:
+        operator: What is computed.
+        columns: What it reads.
+        condition: Which rows count.
+        window: Which rows are in.
+
     >>> import slidewise as sw
     >>> sw.mean("temp").where("ok").over(rows=100, at_least=10)
     sw.mean('temp').where('ok').over(rows=100, at_least=10)
@@ -57,6 +63,21 @@ class Aggregate(Expression):
 
         With `top=10` only the ten categories with the most rows in the window have an entry of their own, and all
         others are together in one named `rest`.
+
+        Args:
+            category: A column, or an expression over columns.
+            top: How many categories have an entry of their own.
+            rest: The name of the entry of all others.
+
+        Returns:
+            A new aggregate.
+
+        Raises:
+            SlidewiseError: A category that is none, or an operator that has no map.
+
+        >>> import slidewise as sw
+        >>> sw.sum("amount").per("kind", top=3).over("1 day")
+        sw.sum('amount').per('kind', top=3).over('1 day')
         """
         if not isinstance(category, str | Expression):
             raise SlidewiseError(
@@ -76,7 +97,21 @@ class Aggregate(Expression):
         return replace(self, operator=operator, columns=(*self.columns, argument_of(category, "per")))
 
     def where(self, condition: str | Expression) -> Aggregate:
-        """Keep only the rows whose condition is true, as SQL's FILTER does: a boolean column, or an expression."""
+        """Keep only the rows whose condition is true, as SQL's FILTER does: a boolean column, or an expression.
+
+        Args:
+            condition: The name of a boolean column, or an expression that is true or false.
+
+        Returns:
+            A new aggregate.
+
+        Raises:
+            SlidewiseError: A condition that is none, a second one, or one behind `over`.
+
+        >>> import slidewise as sw
+        >>> print(sw.count().where(sw.col("amount") > 100).over("1 hour"))
+        count() where amount > 100 over 1 hour
+        """
         if not isinstance(condition, str | Expression):
             raise SlidewiseError(
                 f"where takes the name of a boolean column, or a condition such as sw.col('amount') > 100, not "
@@ -125,6 +160,29 @@ class Aggregate(Expression):
         that comes later than that after the one before it, with `since="login"` at a row where that boolean column, or
         condition, is true, and with `"this day"` (hour, week, month, quarter, year, iso year) as the calendar's unit
         begins, in a `zone`.
+
+        Args:
+            last: A duration, a number where times are numbers, a length on the calendar, "this day", or "all".
+            rows: How many rows.
+            closed: Which ends belong to the window: "right", "both", "left" or "neither".
+            at_least: How many rows an answer needs.
+            grain: To what the old edge is rounded.
+            delay: How long before the row the window ends.
+            zone: The calendar's time zone.
+            next: The length of a stretch behind the row.
+            gap: After how long without rows a window begins anew.
+            since: A boolean column or a condition: rows where a window begins anew.
+
+        Returns:
+            A new aggregate, to be given to `Sliding` or used in expressions.
+
+        Raises:
+            WindowError: A window that makes no sense.
+            SlidewiseError: A second window.
+
+        >>> import slidewise as sw
+        >>> sw.mean("temp").over("10 minutes", rows=100, at_least=5)
+        sw.mean('temp').over('10 minutes', rows=100, at_least=5)
         """
         if self.window is not None:
             raise SlidewiseError(f"{self!r} has a window already; write a second aggregate for a second window")

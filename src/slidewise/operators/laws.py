@@ -40,6 +40,15 @@ def check_laws(operator: Operator, samples: Iterable[Value], *, tolerance: float
     changes its arguments, and that `lower(identity)` is defined. Floats that add up with rounding errors are compared
     to a relative `tolerance`.
 
+    Args:
+        operator: The operator.
+        samples: Arguments of `lift`: values, or tuples where it takes several.
+        tolerance: The share by which floats may differ.
+
+    Raises:
+        LawError: A law that does not hold, with the counter-example.
+        SlidewiseError: Something that is no operator, or a tolerance that makes no sense.
+
     >>> import slidewise as sw
     >>> sw.check_laws(sw.maxcount, samples=[3, 1, 3])
     >>> average = sw.operator(name="average", identity=0.0, combine=lambda a, b: (a + b) / 2)

@@ -48,6 +48,12 @@ class Operator:
         `answers` is their Arrow type, where it is declared; otherwise the rows tell.
     What lanes ask of it
         `traits`: which inputs it takes, of which type its answers are, how its states lie, which passes serve it.
+
+    >>> import slidewise as sw
+    >>> sw.mean.name, sw.mean.inputs, sw.mean.commutative
+    ('mean', ('x',), True)
+    >>> sw.mean.lower(sw.mean.combine(sw.mean.lift(3), sw.mean.lift(4)))
+    3.5
     """
 
     name: str
@@ -77,6 +83,15 @@ class Operator:
     def lift_row(self, *arguments: Value) -> State:
         """The state of one row: the identity where any argument is None, since nulls are skipped.
 
+        Args:
+            *arguments: A value for each of the operator's inputs.
+
+        Returns:
+            A state.
+
+        Raises:
+            SlidewiseError: Too few or too many values.
+
         >>> import slidewise as sw
         >>> sw.count.lift_row("a"), sw.count.lift_row(None)
         (1, 0)
@@ -95,6 +110,13 @@ class Operator:
     def per(self, *, top: int | None = None, rest: str | int = "other") -> Operator:
         """The operator that gives a map by category, its last argument; for `sw.rolling` and SWAGs.
 
+        Args:
+            top: How many categories have an entry of their own.
+            rest: The name of the entry of all others.
+
+        Returns:
+            An operator of one input more.
+
         >>> import numpy as np, slidewise as sw
         >>> sw.rolling((np.array([3, 4, 5]), np.array(["b", "a", "b"])), sw.sum.per(), rows=2).tolist()
         [{'b': 3}, {'a': 4, 'b': 3}, {'a': 4, 'b': 5}]
@@ -110,6 +132,16 @@ class Operator:
 
     def __call__(self, *columns: str | Expression | Value, **parameters: Value) -> Any:
         """Bind columns, `sw.max("temp")`, or expressions of them, or set parameters, `sw.hyperloglog(p=12)`.
+
+        Args:
+            *columns: Names of columns, or expressions.
+            **parameters: The operator's parameters.
+
+        Returns:
+            An aggregate, or with parameters an operator.
+
+        Raises:
+            SlidewiseError: Columns or parameters that it does not take.
 
         >>> import slidewise as sw
         >>> sw.max("temp").over("10 minutes")
@@ -154,6 +186,9 @@ class Operator:
 
     def arity(self) -> tuple[int, float]:
         """The fewest and the most columns that `lift` takes.
+
+        Returns:
+            Two numbers, the second infinite where any number will do.
 
         >>> import slidewise as sw
         >>> sw.max.arity(), sw.count.arity(), sw.argmax.arity()
@@ -278,6 +313,26 @@ def operator(
     `pa.struct([("word", pa.string()), ("n", pa.int64())])` for a tuple of two. Columns of answers then have that type
     in tables, live and on Spark, and an answer that does not fit is an error. Without it rows decide, which Spark,
     where types must be known before any row is read, cannot always wait for.
+
+    Args:
+        name: Its name.
+        identity: The state of no rows.
+        combine: Joins the state of older rows with that of newer ones.
+        lift: The state of a row's values.
+        lower: The answer of a state.
+        inverse: Takes the oldest state off the front, exactly.
+        commutative: Whether the order of states does not matter.
+        selective: Whether `combine` gives one of its arguments.
+        encode: A state as plain values, to be stored.
+        decode: Plain values as a state.
+        version: Goes up when the state changes.
+        answers: The answers' type.
+
+    Returns:
+        An operator, to be called with names of columns.
+
+    Raises:
+        SlidewiseError: A function or a flag that is none.
 
     >>> import slidewise as sw
     >>> longest = sw.operator(name="longest", identity="", combine=lambda a, b: a if len(a) >= len(b) else b)

@@ -27,6 +27,9 @@ class OperatorRow(NamedTuple):
 def operators_table() -> list[OperatorRow]:
     """One row for each built-in operator: what it takes and gives, what it claims, and how exact it is.
 
+    Returns:
+        A list of named tuples, in the order of the documentation.
+
     >>> row = operators_table()[0]
     >>> row.operator, row.invertible, row.commutative
     ('sum', 'integers only', 'yes')

@@ -65,7 +65,17 @@ class BInt(LastRows):
         return self._range(self._levels[0].start)
 
     def suffix(self, k: int) -> State:
-        """The aggregate of the k youngest rows before `lower`. Combine calls: at most 2 log k."""
+        """The aggregate of the k youngest rows before `lower`. Combine calls: at most 2 log k.
+
+        Args:
+            k: How many rows, up to the whole window.
+
+        Returns:
+            A state.
+
+        Raises:
+            EmptyWindowError: There are fewer rows.
+        """
         self._require_rows(k)
         return self._range(self._levels[0].stop - k)
 

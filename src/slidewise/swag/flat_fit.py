@@ -45,7 +45,17 @@ class FlatFit(LastRows):
         return self._reach(self._aggs.start) if self._aggs else self.operator.identity
 
     def suffix(self, k: int) -> State:
-        """The aggregate of the k youngest rows before `lower`. Combine calls: at most k - 1."""
+        """The aggregate of the k youngest rows before `lower`. Combine calls: at most k - 1.
+
+        Args:
+            k: How many rows, up to the whole window.
+
+        Returns:
+            A state.
+
+        Raises:
+            EmptyWindowError: There are fewer rows.
+        """
         self._require_rows(k)
         return self._reach(self._aggs.stop - k) if k else self.operator.identity
 

@@ -23,6 +23,20 @@ class Swag(ABC):
     Inserts and evicts may be interleaved freely. No algorithm combines with the identity on its own account: an
     empty part is left out. The identity enters only as the state of a row whose argument is None.
     Where an operator's function raises, the structure answers as before the call.
+
+    Args:
+        operator: What is computed.
+
+    Raises:
+        UnsuitableOperatorError: An operator that this algorithm cannot serve.
+
+    >>> import slidewise as sw
+    >>> w = sw.DabaLite(sw.max)
+    >>> for e in [4, 5, 3]:
+    ...     w.insert(e)
+    >>> w.evict_many(2)
+    >>> w.query(), len(w)
+    (3, 1)
     """
 
     __slots__ = ("_combine", "_lift", "_lower", "operator")
@@ -46,19 +60,39 @@ class Swag(ABC):
 
     @abstractmethod
     def insert(self, e: Value, *more: Value) -> None:
-        """Put a row at the back; several arguments are several columns."""
+        """Put a row at the back; several arguments are several columns.
+
+        Args:
+            e: The row's value; None is skipped by the operator, and counts as a row.
+            *more: The values of an operator's further columns.
+
+        Raises:
+            InputError: A value that the operator cannot take.
+        """
 
     @abstractmethod
     def evict(self) -> None:
-        """Drop the oldest row; an empty window raises EmptyWindowError and stays as it is."""
+        """Drop the oldest row; an empty window raises EmptyWindowError and stays as it is.
+
+        Raises:
+            EmptyWindowError: There is no row.
+        """
 
     def query(self) -> Answer:
-        """The answer: the lowered aggregate of all rows from oldest to youngest."""
+        """The answer: the lowered aggregate of all rows from oldest to youngest.
+
+        Returns:
+            What the operator gives for these rows; of no rows, what it gives for its identity.
+        """
         return self._lower(self.partial())
 
     @abstractmethod
     def partial(self) -> State:
-        """The aggregate of the window before `lower`; the identity when it is empty."""
+        """The aggregate of the window before `lower`; the identity when it is empty.
+
+        Returns:
+            A state.
+        """
 
     @abstractmethod
     def __len__(self) -> int:
@@ -69,14 +103,25 @@ class Swag(ABC):
         """Drop every row."""
 
     def evict_many(self, k: int) -> None:
-        """Drop the k oldest rows, all or none of them."""
+        """Drop the k oldest rows, all or none of them.
+
+        Args:
+            k: How many rows.
+
+        Raises:
+            EmptyWindowError: There are fewer rows.
+        """
         if self._leaving(k):
             for _ in range(k):
                 self.evict()
 
     @abstractmethod
     def stored(self) -> int:
-        """How many partial aggregates the structure holds now: its space, in the paper's unit."""
+        """How many partial aggregates the structure holds now: its space, in the paper's unit.
+
+        Returns:
+            A number of partials.
+        """
 
     @abstractmethod
     def _check(self, rows: Sequence[Value] | None = None) -> None:

@@ -36,6 +36,18 @@ class Merged:
     Inputs are combined in any order, so the operator must be commutative. Combine calls: insert and evict those of the
     algorithm, each row once; query at most 2 for each input.
 
+    Args:
+        operator: What is computed; commutative.
+        inputs: Names of the inputs, or how many there are.
+        last: The windows' length.
+        closed: Which ends belong to the window.
+        clock: "newest" or "slowest".
+        algorithm: The class that keeps each input's rows.
+
+    Raises:
+        UnsuitableOperatorError: An operator that is not commutative.
+        SlidewiseError: A clock, inputs or an algorithm that are none.
+
     >>> import slidewise as sw
     >>> w = Merged(sw.max, ["left", "right"], last=10)
     >>> w.insert("left", 3, 7); w.insert("left", 12, 4)
@@ -84,6 +96,15 @@ class Merged:
         """Put a row at the end of an input; its time must not lie before that of the input's row before it.
 
         Where the operator raises on this row, all is as it was.
+
+        Args:
+            input: The input's name.
+            t: The row's time.
+            e: Its value.
+            *more: The values of an operator's further columns.
+
+        Raises:
+            TimeOrderError: A time before that of the input's row before it.
         """
         source = self._input(input)
         t = self._in_order(input, source, t)
@@ -101,6 +122,10 @@ class Merged:
         """Move on to time t without a row: the clock, or one input where it is named, which then sends none before t.
 
         Where the clock is that of the slowest input, it moves on when all inputs do: `advance(t)` moves every one.
+
+        Args:
+            t: The time.
+            input: The input's name; None moves the clock.
         """
         named = [self._input(input)] if input is not None else []
         t = check_time(t, self.last, named[0].newest if named and named[0].newest is not None else self._now)
@@ -120,11 +145,19 @@ class Merged:
             self._now = None if any(time is None for time in times) else min(times)
 
     def query(self) -> Answer:
-        """The answer for the window that ends at the clock's time."""
+        """The answer for the window that ends at the clock's time.
+
+        Returns:
+            What the operator gives for these rows.
+        """
         return self.operator.lower(self.partial())
 
     def partial(self) -> State:
-        """The aggregate of the window before `lower`. Combine calls: at most 2 for each input."""
+        """The aggregate of the window before `lower`. Combine calls: at most 2 for each input.
+
+        Returns:
+            A state.
+        """
         self._settle()
         partials = [source.swag.partial() for source in self._inputs.values() if len(source.swag)]
         if not partials:
@@ -140,7 +173,14 @@ class Merged:
         return self._now
 
     def newest(self, input: Hashable) -> RowTime:
-        """The newest time of an input; None before its first row."""
+        """The newest time of an input; None before its first row.
+
+        Args:
+            input: The input's name.
+
+        Returns:
+            A time.
+        """
         return self._input(input).newest
 
     @property

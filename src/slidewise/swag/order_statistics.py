@@ -123,17 +123,42 @@ class OrderStatistics(Swag):
         return statistic_of(statistic, tree.__getitem__, len(tree) + self._nans, self._nans)
 
     def quantile(self, q: float, interpolation: str | None = None) -> Answer:
-        """Any quantile of the window, by the operator's interpolation or another. O(log n)."""
+        """Any quantile of the window, by the operator's interpolation or another. O(log n).
+
+        Args:
+            q: The share, from 0 to 1.
+            interpolation: How values between two are found; None is the operator's own.
+
+        Returns:
+            The quantile; None of no values.
+        """
         if interpolation is None:
             interpolation = self._statistic.interpolation if isinstance(self._statistic, Quantile) else "linear"
         return self._answer(Quantile(q, interpolation))
 
     def rank(self, x: Value) -> int:
-        """How many values of the window lie below x; NaN lies below nothing. O(log n)."""
+        """How many values of the window lie below x; NaN lies below nothing. O(log n).
+
+        Args:
+            x: A value, which need not be in the window.
+
+        Returns:
+            A number of rows.
+        """
         return self._tree.rank(x)
 
     def select(self, k: int) -> Value:
-        """The value of rank k, from 0 on, NaN left out; an IndexError where there is none. O(log n)."""
+        """The value of rank k, from 0 on, NaN left out; an IndexError where there is none. O(log n).
+
+        Args:
+            k: The rank.
+
+        Returns:
+            A value.
+
+        Raises:
+            IndexError: There is no such rank.
+        """
         if not 0 <= k < len(self._tree):
             raise IndexError(f"the window has {len(self._tree)} values that have an order, and none of rank {k!r}")
         return self._tree[k]

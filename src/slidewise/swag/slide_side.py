@@ -110,7 +110,18 @@ class SlideSide(LastRows):
 
     def suffix(self, k: int) -> State:
         """The aggregate of the k youngest rows before `lower`, k being one of the sizes or the whole window. Combine
-        calls: at most 1."""
+        calls: at most 1.
+
+        Args:
+            k: How many rows: one of the sizes, or the whole window.
+
+        Returns:
+            A state.
+
+        Raises:
+            EmptyWindowError: There are fewer rows.
+            SlidewiseError: Another number of rows.
+        """
         self._require_rows(k)
         if not k:
             return self.operator.identity

@@ -32,6 +32,14 @@ class Timed:
     Where the SWAG answers for any number of its youngest rows (`FlatFit`, `BInt`), shorter windows come out of the same
     structure: `query_last("1 minute")`, and `query_since(t)`.
 
+    Args:
+        swag: An empty window, such as `sw.DabaLite(sw.max)`.
+        last: The length.
+        closed: Which ends belong to the window.
+
+    Raises:
+        SlidewiseError: A SWAG with rows in it, or one that evicts by itself.
+
     >>> import slidewise as sw
     >>> w = Timed(sw.FlatFit(sw.max), last=10)
     >>> for t, e in [(0, 5), (4, 3), (9, 2)]:
@@ -73,6 +81,14 @@ class Timed:
         Where the operator raises on this row, the window is as it was. Where it raises while other rows leave, the
         move to t is made up for by the next call: a query never answers for half a move. Where it raises on a row that
         waited for a later time, that row is left out, and the error says so.
+
+        Args:
+            t: The row's time.
+            e: Its value.
+            *more: The values of an operator's further columns.
+
+        Raises:
+            TimeOrderError: A time before that of the row before it.
         """
         t = self._check_time(t)
         if self._now is not None and t < self._now:
@@ -92,7 +108,11 @@ class Timed:
             self._settle()
 
     def evict_until(self, t: RowTime) -> None:
-        """Drop every row whose time is t or earlier."""
+        """Drop every row whose time is t or earlier.
+
+        Args:
+            t: The time.
+        """
         t = self._check_time(t)
         self._settle()
         self._evict(bisect_right(self._times, t))
@@ -100,19 +120,37 @@ class Timed:
             self._waiting.popleft()
 
     def query(self) -> Answer:
-        """The answer for the window that ends at the latest time."""
+        """The answer for the window that ends at the latest time.
+
+        Returns:
+            What the operator gives for these rows.
+        """
         if not self._settled:
             self._settle()
         return self.swag.query()
 
     def partial(self) -> State:
-        """The aggregate of the window before `lower`."""
+        """The aggregate of the window before `lower`.
+
+        Returns:
+            A state.
+        """
         if not self._settled:
             self._settle()
         return self.swag.partial()
 
     def query_last(self, last: Duration | timedelta | str | int | float) -> Answer:
-        """The answer for a shorter window with the same ends, out of the same structure; not longer than `last`."""
+        """The answer for a shorter window with the same ends, out of the same structure; not longer than `last`.
+
+        Args:
+            last: The shorter length.
+
+        Returns:
+            What the operator gives for these rows.
+
+        Raises:
+            SlidewiseError: A longer length, or a SWAG that answers for its whole window only.
+        """
         length = length_of(last)
         if isinstance(length, timedelta) != isinstance(self.last, timedelta) or length > self.last:
             raise SlidewiseError(f"query_last answers for windows up to {self.last}, this one's length, not {last!r}")
@@ -122,18 +160,42 @@ class Timed:
         return shared.query_last(self._young(lambda time: self._is_in(time, now, length)))
 
     def query_since(self, t: RowTime) -> Answer:
-        """The answer for the rows of the window whose time is t or later, out of the same structure."""
+        """The answer for the rows of the window whose time is t or later, out of the same structure.
+
+        Args:
+            t: The time.
+
+        Returns:
+            What the operator gives for these rows.
+
+        Raises:
+            SlidewiseError: A SWAG that answers for its whole window only.
+        """
         t = self._check_time(t)
         shared = self._shared("query_since")
         self._settle()
         return shared.query_last(len(self._times) - bisect_left(self._times, t))
 
     def oldest(self) -> RowTime:
-        """The time of the oldest row in the window."""
+        """The time of the oldest row in the window.
+
+        Returns:
+            A time.
+
+        Raises:
+            EmptyWindowError: There is no row.
+        """
         return self._window_times()[0]
 
     def youngest(self) -> RowTime:
-        """The time of the youngest row in the window."""
+        """The time of the youngest row in the window.
+
+        Returns:
+            A time.
+
+        Raises:
+            EmptyWindowError: There is no row.
+        """
         return self._window_times()[-1]
 
     def __len__(self) -> int:

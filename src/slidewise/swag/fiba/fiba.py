@@ -56,6 +56,13 @@ class Fiba(Ranges):
         """Put a row behind all rows of its time and before; without a time, at the end.
 
         Combine calls: amortised O(log d) for a row d places from the nearer end; 1 if it fits into the youngest leaf.
+
+        Args:
+            t: The row's time, or its value where rows have none.
+            *row: Its values.
+
+        Raises:
+            InputError: A value that the operator cannot take.
         """
         leaf = self._right[0]
         if len(row) < self._width:
@@ -80,7 +87,15 @@ class Fiba(Ranges):
             self._all_or_nothing(self._put, (t,), (v,))
 
     def bulk_insert(self, rows: Iterable[tuple[RowTime | Value, ...]]) -> None:
-        """Insert rows `(t, e)` that are sorted by time, all or none; nodes that get several rows are summed up once."""
+        """Insert rows `(t, e)` that are sorted by time, all or none; nodes that get several rows are summed up once.
+
+        Args:
+            rows: Tuples of time and values, sorted by time.
+
+        Raises:
+            TimeOrderError: Rows that are not sorted.
+            SlidewiseError: Something that is no row.
+        """
         self.undoable_insert(rows)
 
     def undoable_insert(self, rows: Iterable[tuple[RowTime | Value, ...]]) -> Callable[[], None]:
@@ -212,7 +227,11 @@ class Fiba(Ranges):
             raise self._empty()
 
     def evict_until(self, t: RowTime) -> None:
-        """Drop every row whose time is t or earlier. Combine calls: amortised O(log k) for k rows, at most O(log n)."""
+        """Drop every row whose time is t or earlier. Combine calls: amortised O(log k) for k rows, at most O(log n).
+
+        Args:
+            t: The time.
+        """
         if not self._size:
             return
         self._check_times((t,))
@@ -278,11 +297,25 @@ class Fiba(Ranges):
         return self._prefix[0] if self._size else self.operator.identity
 
     def oldest(self) -> RowTime:
-        """The time of the oldest row; None where rows have no times."""
+        """The time of the oldest row; None where rows have no times.
+
+        Returns:
+            A time.
+
+        Raises:
+            EmptyWindowError: There is no row.
+        """
         return self._a_leaf(self._left[0]).times[0]
 
     def youngest(self) -> RowTime:
-        """The time of the youngest row; None where rows have no times."""
+        """The time of the youngest row; None where rows have no times.
+
+        Returns:
+            A time.
+
+        Raises:
+            EmptyWindowError: There is no row.
+        """
         return self._a_leaf(self._right[0]).times[-1]
 
     def _a_leaf(self, leaf: Node) -> Node:
