@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 SHOWN = {".py": "python", ".toml": "toml", ".txt": "text"}
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+NAMED = re.compile(r"\[(?:\.\./|docs/)*([a-z_]+)\.md\]\(")  # links that are called by the file's name
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
@@ -42,7 +43,7 @@ def on_files(files: Files, config: Any) -> Files:
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         name = f"notebooks/{path.stem}.md"
         files.append(File.generated(config, name, content=notebooks.page(notebooks.read(path), path.name)))
-        files.append(File.generated(config, f"notebooks/{path.name}", abs_src_path=str(path)))
+        files.append(File.generated(config, f"files/{path.name}", abs_src_path=str(path)))
     files.append(File.generated(config, "trace.html", content=_playground()))
     open_ = [(_source_of(file.src_uri), file.content_string) for file in files if file.src_uri.endswith(".md")]
     done: set[str] = set()
@@ -59,7 +60,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
-    """Turn the repository's links into those of the site."""
+    """Turn the repository's links into those of the site; `[spark.md](spark.md)` is called "spark" there."""
     source = _source_of(page.file.src_uri)
     here = posixpath.dirname(page.file.src_uri)
 
@@ -70,7 +71,7 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
             return match[0]
         return f"{before}{posixpath.relpath(_place(target), here or '.')}{anchor or ''}{after}"
 
-    parts = FENCE.split(markdown)
+    parts = FENCE.split(NAMED.sub(lambda match: f"[{match[1].replace('_', ' ')}](", markdown))
     return "".join(part if part.startswith("```") else LINK.sub(turned, part) for part in parts)
 
 
@@ -99,7 +100,7 @@ def _place(target: str) -> str:
     if target in PAGES:
         return PAGES[target]
     if target.startswith("docs/"):
-        return target.removeprefix("docs/")
+        return target.removeprefix("docs/").replace(".ipynb", ".md")
     path = ROOT / target
     return f"files/{target}.md" if path.is_dir() or path.suffix in SHOWN else f"files/{target}"
 

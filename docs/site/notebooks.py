@@ -78,7 +78,7 @@ def page(notebook: dict[str, Any], file: str) -> str:
                 parts.append(f'<div class="notebook-output">\n{html}</div>')
             else:
                 parts.append("```text\n" + "".join(data["text/plain"]).rstrip("\n") + "\n```")
-    parts.insert(1, f"*The notebook itself: [{file}]({file}). The tests run it.*")
+    parts.insert(1, f'The notebook itself: <a href="../files/{file}" download>{file}</a>. The tests run it.')
     return "\n\n".join(parts) + "\n"
 
 

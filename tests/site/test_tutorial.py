@@ -26,6 +26,11 @@ TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 BLOCK = re.compile(r'^```(py|text|sh)(?: title="(\S+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 
 
+def absolute(code: str, here: Path) -> str:
+    """The code with the paths of its files in full: the tests' Spark session was started in another folder."""
+    return re.sub(r'"(payments\.csv|incoming|features|checkpoint)"', lambda match: repr(str(here / match[1])), code)
+
+
 def started_and_killed() -> None:
     """Run stream.py in a process of its own, and kill it once the first answers are there."""
     with Path("log").open("w") as log:
@@ -53,11 +58,12 @@ def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
                 started_and_killed()
             elif kind == "sh" and code == "python stream.py\n":
                 runs += 1
-                exec(compile(Path("stream.py").read_text(), "stream.py", "exec"), {})
+                stream = absolute(Path("stream.py").read_text(), tmp_path)
+                exec(compile(stream, "stream.py", "exec"), {})
             elif kind == "py":
                 printed = io.StringIO()
                 with redirect_stdout(printed):
-                    exec(compile(code, f"docs/tutorial.md, block {i}", "exec"), names)
+                    exec(compile(absolute(code, tmp_path), f"docs/tutorial.md, block {i}", "exec"), names)
                 if blocks[i + 1 : i + 2] and blocks[i + 1][0] == "text":
                     asserted += 1
                     assert printed.getvalue() == blocks[i + 1][2]
