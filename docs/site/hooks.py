@@ -21,6 +21,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 SHOWN = {".py": "python", ".toml": "toml", ".txt": "text"}
+HIDDEN = "---\nsearch: {exclude: true}\n---\n"
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 NAMED = re.compile(r"\[(?:\.\./|docs/)*([a-z_]+)\.md\]\(")  # links that are called by the file's name
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
@@ -126,9 +127,9 @@ def _copied(target: str, config: Any) -> File:
     if path.is_dir():
         inner = sorted(os.listdir(path))
         names = [name for name in inner if not name.startswith((".", "_")) and (path / name).exists()]
-        text = f"# {target}\n\n" + "".join(f"- [{name}]({name})\n" for name in names)
+        text = f"{HIDDEN}# {target}\n\n" + "".join(f"- [{name}]({name})\n" for name in names)
         return File.generated(config, _place(target), content=text)
     if path.suffix in SHOWN:
-        text = f"# {target}\n\n````{SHOWN[path.suffix]}\n{path.read_text()}\n````\n"
+        text = f"{HIDDEN}# {target}\n\n````{SHOWN[path.suffix]}\n{path.read_text()}\n````\n"
         return File.generated(config, _place(target), content=text)
     return File.generated(config, _place(target), abs_src_path=str(path))
