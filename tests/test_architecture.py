@@ -156,9 +156,15 @@ def test_importing_slidewise_imports_no_heavy_package() -> None:
     assert found.stdout.strip() == "[]"
 
 
+# What the reference lists of a public function: left out where the length of a module is counted.
+LISTED = re.compile(
+    r"^ *(?:Args|Returns|Raises):\n(?:(?: {4,}.*)?\n)*?(?= *(?:>>>|\"\"\"|Args:|Returns:|Raises:))", re.MULTILINE
+)
+
+
 def test_modules_can_be_read_in_one_sitting() -> None:
     for path in PACKAGE.rglob("*.py"):
-        assert len(path.read_text().splitlines()) < 450, path
+        assert len(LISTED.sub("", path.read_text()).splitlines()) < 450, path
 
 
 def test_the_library_does_not_print() -> None:

@@ -122,12 +122,13 @@ def _targets(source: str, text: str) -> set[str]:
 
 
 def _copied(target: str, config: Any) -> File:
-    """A file as it is, code as a page, and a folder as a list of its files."""
+    """A file as it is, code as a page, and a folder as its README and a list of its files."""
     path = ROOT / target
     if path.is_dir():
-        inner = sorted(os.listdir(path))
-        names = [name for name in inner if not name.startswith((".", "_")) and (path / name).exists()]
-        text = f"{HIDDEN}# {target}\n\n" + "".join(f"- [{name}]({name})\n" for name in names)
+        names = [name for name in sorted(os.listdir(path)) if not name.startswith((".", "_")) and name != "README.md"]
+        readme = path / "README.md"
+        text = readme.read_text() if readme.exists() else f"# {target}\n"
+        text = f"{HIDDEN}{text}\n" + "".join(f"- [{name}]({name})\n" for name in names)
         return File.generated(config, _place(target), content=text)
     if path.suffix in SHOWN:
         text = f"{HIDDEN}# {target}\n\n````{SHOWN[path.suffix]}\n{path.read_text()}\n````\n"

@@ -455,8 +455,9 @@ class Sliding(Definition):
             SlidewiseError: A rate that is no number, or an option that is not known.
 
         >>> import slidewise as sw
-        >>> print(sw.Sliding(by="card", on="ts", n=sw.count().over("1 hour")).explain())  # doctest: +ELLIPSIS
-        Sliding by 'card' on 'ts'...
+        >>> print(sw.Sliding(by="card", on="ts", n=sw.count().over("1 hour")).explain())
+        n = sw.count().over('1 hour')
+            on tables: ...
         """
         if rate is not None and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
             raise SlidewiseError(f"rate= is how many events a key has in a second, such as 10_000, not {rate!r}")
