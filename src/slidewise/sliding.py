@@ -139,8 +139,11 @@ class Sliding(Definition):
             return as_of_on_spark(self, labels, events, on, by, **options)
         if options:
             raise _unwanted(options, ("on", "by"))
+        from slidewise.columns.table_kinds import as_table
         from slidewise.tables.as_of import as_of_tables
 
+        if labels is events:  # which may be a stream of rows, to be read once
+            labels = events = as_table(events)
         return as_of_tables(self, labels, events, on, by)
 
     def audit(

@@ -117,6 +117,20 @@ def test_what_can_be_read_once_is_read_once(kind: str) -> None:
     assert "1 of 3 answers differ" in str(audit)
 
 
+@pytest.mark.parametrize("kind", ["reader", "capsule", "duckdb"])
+def test_one_stream_may_be_labels_and_events(kind: str) -> None:
+    rows = KINDS[kind][0](EVENTS)
+    assert values(PEAK.as_of(rows, rows), "peak") == PEAKS
+
+
+def test_dictionaries_of_views_become_those_of_text() -> None:
+    codes = pa.array([0, 0, 1, 0])
+    keys = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b"]).cast(pa.string_view()))
+    found = PEAK(Rows(EVENTS.set_column(0, "k", keys)))
+    assert found.schema.field("k").type == pa.dictionary(pa.int64(), pa.string())
+    assert values(found, "peak") == PEAKS
+
+
 def test_late_and_waiting_events_in_streams_of_rows() -> None:
     waiting = PEAK.live(late="wait:3")
     assert values(waiting.push_many(reader(EVENTS)), "peak") == [4.0, 4.0, 9.0]
@@ -152,6 +166,7 @@ def test_pipe_takes_a_definition() -> None:
         (EVENTS.to_pandas().groupby("k"), "not on a DataFrameGroupBy; keys are by="),
         (pl.from_arrow(EVENTS).group_by("k"), "not on a GroupBy; keys are by="),
         (pl.from_arrow(EVENTS).lazy().group_by("k"), "not on a LazyGroupBy; keys are by="),
+        (Rows, "not on a type"),
         (pa.dataset.dataset(EVENTS), r"not on a InMemoryDataset; read it first: dataset.to_table\(\)"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",

@@ -24,7 +24,8 @@ from slidewise.cli import main
 from slidewise.kernels.compiler import cache
 from slidewise.kernels.compiler.cache import SUFFIX, cache_folder
 from slidewise.kernels.compiler.jit import cached_jit
-from slidewise.kernels.compiler.turns import LOCK_FILE
+from slidewise.kernels.compiler.machine_code import MachineCode
+from slidewise.kernels.compiler.turns import LOCK_FILE, Turns
 
 SOURCE = Path(slidewise.__file__).parents[1]
 USE = """
@@ -110,6 +111,19 @@ def code_file(place: Path | None) -> Path:
     assert place is not None
     [file] = place.rglob(f"*{SUFFIX}")
     return file
+
+
+def test_who_waited_for_nothing_does_not_make_others_wait(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the process that had the turn stored nothing, as on a full disk, all others compile at once."""
+    given, compiled_after = [], []
+    monkeypatch.setattr(Turns, "take", lambda _turns, _name: True)
+    monkeypatch.setattr(Turns, "give", lambda _turns, name: given.append(name))
+    monkeypatch.setattr(MachineCode, "save_overload", lambda *_: compiled_after.append(len(given)))
+    assert went(double()) == "compiled"
+    assert compiled_after == [1]
+    assert len(given) == 1
 
 
 # From one process to the next.

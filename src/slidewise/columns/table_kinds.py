@@ -59,7 +59,8 @@ def as_table(table: Table) -> Table:
         return pa.Table.from_batches([table])
     if kind == "builtins.PyCapsule":
         return _from_stream(_Capsule(table), "PyCapsule")
-    if kind not in _SINGLE and (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
+    gives_rows = hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")
+    if gives_rows and kind not in _SINGLE and not isinstance(table, type):
         return _from_stream(table, type(table).__name__)
     raise InputError(
         "a definition runs on pyarrow, pandas and polars tables, and on what has __arrow_c_stream__, not on a "
@@ -94,7 +95,14 @@ def _without_views(table: pa.Table) -> pa.Table:
     """The table with plain text and bytes for string and binary views, whose rows pyarrow cannot take."""
     import pyarrow as pa
 
-    plain = {"string_view": pa.string(), "binary_view": pa.binary()}
-    fields = [field.with_type(plain.get(str(field.type), field.type)) for field in table.schema]
+    fields = [field.with_type(_without_view(field.type)) for field in table.schema]
     schema = pa.schema(fields, table.schema.metadata)
     return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def _without_view(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_view(kind.value_type), kind.ordered)
+    return {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(kind), kind)

@@ -89,6 +89,8 @@ class MachineCode(_Cache):  # type: ignore[misc]
             self._turns.append(name)
             if turns_in(folder).take(name):
                 loaded = self._load(folder, key, name, target_context)
+                if loaded is None:  # nobody could store it, so that others would wait for nothing
+                    self.end_turns(len(self._turns) - 1)
         return loaded
 
     def turns_held(self) -> int:
