@@ -100,7 +100,7 @@ $(STAMP)-package: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and what builds its package,[release],base package,$(JAVA))
 
 $(STAMP)-docs: $(STAMP)-venv pyproject.toml constraints.txt
-	$(call install,Slidewise and what builds its site,[docs$(comma)tables$(comma)sklearn],base docs)
+	$(call install,Slidewise and what builds its site,[docs],base docs)
 
 $(STAMP)-demo: $(STAMP)-venv pyproject.toml constraints.txt
 	$(call install,Slidewise and Spark (some minutes),[spark$(comma)plots],base demo,$(JAVA))
