@@ -8,7 +8,7 @@ PIP    := $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo check test test-browser test-package docs lint format bench bench-paper clean FORCE
+.PHONY: help setup demo check test test-browser test-cluster test-package docs lint format bench bench-paper clean FORCE
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ test-browser: $(STAMP)-browser ## Test the page of traces in Chromium, installed
 	echo "Installing Chromium ..."; \
 	apt-get install -y -q chromium >/dev/null 2>&1 || $(PY) -m playwright install chromium
 	@SLIDEWISE_SCREENSHOTS=build/browser $(PY) -m pytest -rs tests/trace/test_page.py
+
+test-cluster: $(STAMP)-dev ## Run definitions on a Spark cluster of several processes on this machine (some minutes)
+	@$(PY) -m pytest -rs -m cluster --durations=10 tests/cluster
 
 test-package: $(STAMP)-package ## Build the package, and use it in fresh environments of each Python and extra (many minutes)
 	@$(PY) tests/install_everywhere.py $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(ONLY),--extras $(ONLY))

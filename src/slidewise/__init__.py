@@ -89,6 +89,7 @@ from slidewise.operators import (
 from slidewise.operators.table import operators_table
 from slidewise.rolling import rolling
 from slidewise.sliding import Sliding
+from slidewise.spark.ship.ship import ship
 from slidewise.stream_state import read_state
 from slidewise.swag import (
     Amta,
@@ -205,6 +206,7 @@ __all__ = [
     "relative_variation",
     "residual",
     "rolling",
+    "ship",
     "skew",
     "slope",
     "stddev",

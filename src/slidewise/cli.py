@@ -142,6 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="a setting of Spark's"
         )
         command.add_argument("--verbose", action="store_true", help="show Spark's log, and errors in full")
+    for command in (run, audit, state):
+        command.add_argument(
+            "--ship", action="store_true", help="send Slidewise to Spark's executors, and check what they have"
+        )
     for command in (run, demo):
         command.add_argument(
             "--replay",
@@ -256,7 +260,8 @@ def _state(options: argparse.Namespace) -> int:
     from slidewise.pipeline.commands import RunSettings
     from slidewise.pipeline.state.command import StateSettings, state_command
 
-    settings = RunSettings(options.master, dict(options.conf), verbose=options.verbose, imports=options.allow_imports)
+    allowed, sent = options.allow_imports, options.ship
+    settings = RunSettings(options.master, dict(options.conf), verbose=options.verbose, imports=allowed, ship=sent)
     return state_command(StateSettings.of(options), settings)
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import slidewise
 from slidewise.cli import main
-from slidewise.kernels.compiler import cache
+from slidewise.kernels.compiler import cache, package_files
 from slidewise.kernels.compiler.cache import SUFFIX, cache_folder
 from slidewise.kernels.compiler.jit import cached_jit
 from slidewise.kernels.compiler.machine_code import MachineCode
@@ -190,7 +190,7 @@ def test_the_digest_covers_every_file_of_the_package(tmp_path: Path, monkeypatch
     one, two = package / "a.py", package / "kernels" / "b.py"
     one.write_text("x = 1")
     two.write_text("y = 1")
-    monkeypatch.setattr(cache, "_PACKAGE", package)
+    monkeypatch.setattr(package_files, "_PACKAGE", package)
     changes: list[Callable[[], object]] = [
         lambda: None,
         lambda: one.write_text("x = 2"),
@@ -208,15 +208,28 @@ def test_the_digest_covers_every_file_of_the_package(tmp_path: Path, monkeypatch
     assert cache._digest() is None, "no sources, no digest"
 
 
-def test_a_package_in_an_archive_has_the_digest_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that `spark-submit --py-files` sends to the workers."""
-    seen = {cache._digest()}
+def test_a_package_in_an_archive_has_the_digest_of_the_same_files_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that `sw.ship` sends to Spark's executors: it loads what the installed package has compiled."""
+    package = tmp_path / "slidewise"
+    (package / "kernels").mkdir(parents=True)
+    (package / "a.py").write_text("x = 1")
+    (package / "kernels" / "b.py").write_text("y = 1")
+    monkeypatch.setattr(package_files, "_PACKAGE", package)
+    expected = cache._digest()
+    digests = []
     for text in ("x = 1", "x = 2"):
         with zipfile.ZipFile(tmp_path / f"{text}.zip", "w") as archive:
+            archive.writestr("slidewise/kernels/b.py", "y = 1")
             archive.writestr("slidewise/a.py", text)
-        monkeypatch.setattr(cache, "__loader__", zipimport.zipimporter(str(tmp_path / f"{text}.zip")))
-        seen.add(cache._digest())
-    assert len(seen) == 3
+            archive.writestr("another/a.py", "of no account")
+        with monkeypatch.context() as patch:
+            loader = zipimport.zipimporter(str(tmp_path / f"{text}.zip" / "slidewise" / "kernels" / "compiler"))
+            patch.setattr(package_files, "__loader__", loader)
+            digests.append(cache._digest())
+    assert digests[0] == expected
+    assert digests[1] not in (expected, None)
 
 
 def test_what_earlier_versions_kept_goes_after_a_month(environment: Environment) -> None:

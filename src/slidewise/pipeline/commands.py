@@ -26,11 +26,13 @@ from slidewise.pipeline.run import Summary, run, timed
 from slidewise.pipeline.spark_session import start
 from slidewise.pipeline.synthetic_events import write_events
 from slidewise.spark.failures import reason
+from slidewise.spark.ship.ship import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-START, REPORT, MAKE, REPLAY = "start Spark", "report", "make events", "replay as a stream"
+START, SHIP = "start Spark", "ship Slidewise"
+REPORT, MAKE, REPLAY = "report", "make events", "replay as a stream"
 BROKEN = 60  # of the demonstration's lines
 
 
@@ -44,11 +46,12 @@ class RunSettings:
     verbose: bool = False
     replay: bool = False
     imports: bool = False
+    ship: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> RunSettings:
-        imports, replay = (getattr(options, name, False) for name in ("allow_imports", "replay"))
-        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, replay, imports)
+        imports, replay, ship = (getattr(options, name, False) for name in ("allow_imports", "replay", "ship"))
+        return cls(options.master, dict(options.conf), options.overwrite, options.verbose, replay, imports, ship)
 
 
 def run_file(path: str | Path, settings: RunSettings, console: Console | None = None) -> Summary:
@@ -108,6 +111,9 @@ def session_of(
         try:
             with timed(stages, START, seconds):
                 spark = stages.spark = start(settings.master or master or "local[*]", {**conf, **settings.conf}, log)
+            if settings.ship:
+                with timed(stages, SHIP, seconds):
+                    ship(spark, streams=settings.replay or (job is not None and job.stream is not None))
             yield spark
         except SlidewiseError:
             raise

@@ -27,6 +27,11 @@ PLAIN = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.authenticate.socketTimeout": "120s",  # on a busy machine Python and Java meet late
 }
+# Variables that PySpark reads when a session starts, and the settings in whose place spark-submit sets them.
+_PYTHONS = {
+    "PYSPARK_PYTHON": ("spark.pyspark.python",),
+    "PYSPARK_DRIVER_PYTHON": ("spark.pyspark.driver.python", "spark.pyspark.python"),
+}
 # A failed task runs again, as on a cluster; `local[*]` alone gives up at the first failure.
 ATTEMPTS = 4
 LOCAL = {
@@ -51,8 +56,7 @@ def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> Spar
     except ImportError as error:
         raise SlidewiseError(f"a job needs Spark ({error}): pip install 'pyspark>=4.1' pandas") from error
     provide()
-    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-        os.environ.setdefault(name, sys.executable)
+    choose_python(conf)
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # no worker imports from the folder that the job was started in
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     builder = SparkSession.builder.master(with_attempts(master))
@@ -63,6 +67,15 @@ def start(master: str, conf: Mapping[str, str], log: Path | None = None) -> Spar
     if log is not None:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def choose_python(conf: Mapping[str, str]) -> None:
+    """Set which Python Spark starts, as spark-submit does: that of the settings, of the environment, or this one."""
+    for variable, settings in _PYTHONS.items():
+        chosen = [conf[name] for name in settings if conf.get(name)]
+        if chosen:
+            os.environ[variable] = chosen[0]
+        os.environ.setdefault(variable, sys.executable)
 
 
 def with_attempts(master: str) -> str:

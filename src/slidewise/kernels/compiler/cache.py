@@ -1,8 +1,9 @@
 """The folder of the cache of machine code, and the digest that invalidates it.
 
 Kernels of this package are cached in a private folder whose name carries a digest of this whole package and of what
-compiled it, so what an older or changed Slidewise compiled is never used. Where no folder can be trusted, nothing is
-cached.
+compiled it, so what an older or changed Slidewise compiled is never used. It is the same digest in a folder and in a
+zip archive, such as Spark's executors are sent: what one compiled, the other loads. Where no folder can be trusted,
+nothing is cached.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import stat
 import sys
 import time
 import warnings
-import zipimport
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -23,13 +23,13 @@ from pathlib import Path
 from types import ModuleType
 
 from slidewise.folders import UNFINISHED, FolderCandidate, NotPrivateError, PrivateFolder, local_candidates, user_cache
+from slidewise.kernels.compiler.package_files import package_files
 from slidewise.kernels.compiler.turns import LOCK_FILE
 
 VARIABLE = "SLIDEWISE_CACHE_DIR"
 OFF = "off"
 SUFFIX = ".kernel"
 
-_PACKAGE = Path(__file__).parents[2]
 _PREFIX = "kernels-"
 _FOLDERS = re.compile(rf"{_PREFIX}[0-9a-f]{{20}}")
 _DAY = 86_400
@@ -97,27 +97,14 @@ def _digest() -> str | None:
 
     versions = (sys.version, platform.machine(), numba.__version__, llvmlite.__version__, numpy.__version__)
     total = hashlib.blake2b(repr(versions).encode(), digest_size=10)
-    loader = globals().get("__loader__")
     try:
-        if isinstance(loader, zipimport.zipimporter):
-            total.update(Path(loader.archive).read_bytes())
-            return total.hexdigest()
-        files = sorted(_sources(str(_PACKAGE)))
-        for path in files:
-            with open(path, "rb", buffering=0) as file:
-                text = file.read()
-            total.update(f"{os.path.relpath(path, _PACKAGE)} {len(text)} ".encode())
-            total.update(text)
+        files = package_files(sources_only=True)
     except OSError:
         return None
+    for name, text in files:
+        total.update(f"{name} {len(text)} ".encode())
+        total.update(text)
     return total.hexdigest() if files else None
-
-
-def _sources(folder: str) -> Iterator[str]:
-    for root, folders, names in os.walk(folder):
-        if "__pycache__" in folders:
-            folders.remove("__pycache__")
-        yield from (os.path.join(root, name) for name in names if name.endswith(".py"))
 
 
 def _mark_used(folder: PrivateFolder) -> None:

@@ -5,11 +5,12 @@ Workers process blocks as they are read: a task has each of its blocks whole, fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from slidewise.pipeline.rows.ahead import Number, Reach, believed, runs_of
 from slidewise.spark.column_names import quoted
+from slidewise.spark.worker.task import task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ def within_blocks(df: DataFrame) -> DataFrame:
 
     fields = [field for field in df.schema.fields if field.name != "_time"]
     inside = StructField("_inside", df.schema["_time"].dataType, True)
-    return df.mapInArrow(_task("newest_inside"), StructType([*fields, inside]))
+    return df.mapInArrow(task(newest_inside), StructType([*fields, inside]))
 
 
 def within_keys(df: DataFrame, by: Iterable[str]) -> DataFrame:
@@ -51,7 +52,7 @@ def believed_before(df: DataFrame, limit: Number) -> dict[Block, Any]:
     """For each block, the newest time believed before it, as a number; a block without a time has none of its own."""
     number = "double" if df.schema["_time"].dataType.simpleString() in ("double", "float") else "bigint"
     schema = f"_file string, _block bigint, fresh {number}, edges array<{number}>, values array<{number}>"
-    reaches = df.select("_file", "_block", "_time").mapInArrow(_task("reach_of_blocks", limit), schema).toArrow()
+    reaches = df.select("_file", "_block", "_time").mapInArrow(task(reach_of_blocks, limit), schema).toArrow()
     newest: Any = None
     before: dict[Block, Any] = {}
     for row in sorted(reaches.to_pylist(), key=lambda row: (row["_file"], row["_block"])):
@@ -65,25 +66,7 @@ def mark_ahead(df: DataFrame, limit: Number, before: dict[Block, Any]) -> DataFr
     from pyspark.sql.types import BooleanType, StructField, StructType
 
     more = [StructField("_ahead", BooleanType()), StructField("_before", df.schema["_time"].dataType)]
-    return df.mapInArrow(_task("ahead_of_stream", limit, before), StructType([*df.schema.fields, *more]))
-
-
-def _task(name: str, *arguments: Any) -> Callable[[Batches], Batches]:
-    """A task of this module for workers; it is pickled by value, so that a worker without Slidewise can say so."""
-
-    def task(batches: Batches) -> Batches:
-        from importlib import import_module
-
-        try:
-            tasks = import_module("slidewise.pipeline.rows.newest_times")
-        except ImportError as error:
-            raise RuntimeError(
-                f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON to the Python "
-                "that has it before the session starts"
-            ) from error
-        yield from getattr(tasks, name)(batches, *arguments)
-
-    return task
+    return df.mapInArrow(task(ahead_of_stream, limit, before), StructType([*df.schema.fields, *more]))
 
 
 def newest_inside(batches: Batches) -> Batches:
@@ -105,7 +88,7 @@ def newest_inside(batches: Batches) -> Batches:
             yield pa.RecordBatch.from_arrays([*rest.columns, answer], [*rest.schema.names, "_inside"])
 
 
-def reach_of_blocks(batches: Batches, limit: Number) -> Batches:
+def reach_of_blocks(limit: Number, batches: Batches) -> Batches:
     """The task of `believed_before`: the function of each block, from the newest time before it to that after it."""
     import numpy as np
     import pyarrow as pa
@@ -130,7 +113,7 @@ def reach_of_blocks(batches: Batches, limit: Number) -> Batches:
         yield pa.RecordBatch.from_arrays(arrays, ["_file", "_block", "fresh", "edges", "values"])
 
 
-def ahead_of_stream(batches: Batches, limit: Number, before: dict[Block, Any]) -> Batches:
+def ahead_of_stream(limit: Number, before: dict[Block, Any], batches: Batches) -> Batches:
     """The task of `mark_ahead`."""
     import numpy as np
     import pyarrow as pa

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,9 +75,7 @@ def state_command(wanted: StateSettings, settings: RunSettings, console: Console
     definition = None if wanted.definition is None else read_definition(wanted.definition, settings.imports)
     console = console or Console(highlight=False)
     stages = TerminalStages(Console(stderr=True) if wanted.as_json else console)
-    settings = RunSettings(
-        settings.master, {**_ROCKSDB, **settings.conf}, verbose=settings.verbose, imports=settings.imports
-    )
+    settings = replace(settings, conf={**_ROCKSDB, **settings.conf}, overwrite=False, replay=False)
     with session_of(None, settings, stages, {}) as spark:
         found = look(spark, wanted, definition, settings.imports, stages)
     if wanted.plot is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING
+from socket import gethostname
+from typing import TYPE_CHECKING, Any
 
-from slidewise.errors import SlidewiseError, SnapshotError
+from slidewise.errors import OperatorFailedError, SlidewiseError, SnapshotError
 from slidewise.kernels.compiler.threads import stay_single
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import MicroBatch
@@ -34,26 +36,37 @@ _PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
 
 def run_task(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run a function of this package over record batches, see `worker.task`."""
-    from pyspark import cloudpickle
-
     stay_single()
-    module, function, arguments = cloudpickle.loads(payload)
+    module, function, arguments = unpickled(payload)
     try:
         yield from getattr(import_module(module), function)(*arguments, batches)
     except SlidewiseError as error:  # its text says all; a traceback of this package is of no use
         raise error.with_traceback(None) from None
 
 
+def unpickled(payload: bytes) -> Any:
+    """What a driver has pickled; an error that says what to do where it needs a module that is not here."""
+    from pyspark import cloudpickle
+
+    try:
+        return cloudpickle.loads(payload)
+    except ModuleNotFoundError as error:
+        missing = error.name
+    raise OperatorFailedError(
+        f"an operator of this definition needs the module {missing!r}, which {sys.executable} on {gethostname()} does "
+        "not have; send it before the transformation, spark.sparkContext.addPyFile('...') or over Spark Connect "
+        "spark.addArtifacts('...', pyfile=True), or install it there"
+    )
+
+
 class ShardRunner:
     """Runs a definition's shards in one worker, one after the other, on the state that Spark has for each."""
 
     def __init__(self, payload: bytes, handle: StatefulProcessorHandle, pages: MapState) -> None:
-        from pyspark import cloudpickle
-
         stay_single()
         # PySpark says so for each column of times, to nobody who could do anything about it.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        terms, names, self._types = cloudpickle.loads(payload)
+        terms, names, self._types = unpickled(payload)
         self._names = [HASH, *names]
         self._terms: QueryTerms = terms
         self._shard = make_shard(terms)

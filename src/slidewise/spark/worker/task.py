@@ -30,11 +30,22 @@ def runtime():
     try:
         import slidewise.spark.worker.runtime as runtime
     except ImportError as error:
-        raise RuntimeError(
-            f"the Python of Spark's workers cannot import slidewise ({error}); set PYSPARK_PYTHON to the Python that "
-            "has it before the session starts, or give spark-submit --conf spark.pyspark.python="
-        ) from error
+        raise RuntimeError(explain(error)) from error
     return runtime
+
+def explain(error):
+    import socket, sys
+    where = f"the Python of Spark's workers, {sys.executable} on {socket.gethostname()},"
+    if (error.name or "").partition(".")[0] == "slidewise":
+        return (
+            f"{where} has no Slidewise: call sw.ship(spark) before the transformation (slidewise run --ship), or let "
+            "PYSPARK_PYTHON name a Python that has it before the session starts, or give spark-submit --conf "
+            "spark.pyspark.python=...; docs/cluster.md has all ways"
+        )
+    return (
+        f"{where} cannot import what Slidewise needs ({error}): pip install 'slidewise[worker]' brings all of it; "
+        "docs/cluster.md has other ways"
+    )
 """
 
 _TASK = """
