@@ -21,6 +21,7 @@ import slidewise as sw
 from slidewise.columns.series import read
 from slidewise.engine.answers import typed
 from slidewise.engine.evaluate import plain_rows
+from slidewise.kernels.passes import by_category
 from slidewise.operators.aggregate import Aggregate
 from slidewise.operators.values.equality import same
 
@@ -111,6 +112,32 @@ def test_maps_of_many_categories_are_copied_from_one_to_the_next() -> None:
                 assert sums[i] == expected([(x[j], names[j]) for j in before[-40:]], sum, None, None)
                 recent = [(x[j], names[j]) for j in before if j > i - 60]
                 assert variances[i] == pytest.approx(expected(recent, variance, None, None))
+
+
+@pytest.mark.parametrize("op", [sw.sum, sw.max, sw.count, sw.weighted_mean], ids=str)
+@pytest.mark.parametrize("categories", [1, 2, 40])
+def test_top_categories_by_compiled_passes_are_those_of_the_interpreted_operator(
+    op: sw.Operator, categories: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Skewed and even, windows of rows and of time that jump, nulls, and categories that come and go."""
+    choose = np.random.default_rng(categories)
+    x = pa.array(choose.normal(size=1_500), mask=choose.random(1_500) < 0.05)
+    ticks = np.cumsum(choose.choice([0, 1, 3, 60], 1_500, p=[0.3, 0.5, 0.19, 0.01]))
+    for skewed in (False, True):
+        drawn = choose.geometric(1.5 / (categories + 1), 1_500) - 1 if skewed else choose.integers(0, 10**6, 1_500)
+        columns = (*[x] * (1 + (op is sw.weighted_mean)), pa.array(drawn % categories))
+        for top, rest, window in ((1, -1, {"rows": 30}), (3, 0, {"times": ticks, "last": 20}), (50, 1, {"rows": 200})):
+            maps = []
+            for compiled in (True, False):
+                if not compiled:
+                    monkeypatch.setattr(by_category, "can_be_ranked", lambda *_: False)
+                maps.append(
+                    sw.rolling(columns, op.per(top=top, rest=rest), **window).to_pylist(maps_as_pydicts="strict")
+                )
+                monkeypatch.undo()
+            for found, wanted in zip(*maps, strict=True):
+                assert same(found, wanted, 1e-12)
+                assert list(found) == list(wanted)
 
 
 def test_maps_of_some_rows_alone_are_those_among_all() -> None:
@@ -246,9 +273,11 @@ def test_top_and_rest_count_in_fingerprints_and_names_stay_free() -> None:
 
 
 def test_what_runs_is_explained() -> None:
-    whole, top = sw.Sliding(on="ts", a=sw.sum("x").per("k").over(3), b=sw.sum("x").per("k", top=1).over(3)).explain()
+    made = {"a": sw.sum("x").per("k"), "b": sw.sum("x").per("k", top=1), "c": sw.median("x").per("k", top=1)}
+    whole, top, objects = sw.Sliding(on="ts", columns={name: one.over(3) for name, one in made.items()}).explain()
     assert "grouped by category" in whole.kernel
-    assert "interpreted" in top.kernel
+    assert "in order by their rows" in top.kernel
+    assert "interpreted" in objects.kernel
 
 
 REFUSED: list[tuple[str, Callable[[], Any]]] = [
@@ -256,6 +285,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("per takes the name of a column", lambda: sw.sum("x").per(3)),
     ("per takes the name of a column", lambda: sw.sum("x").per()),
     ("rest='q' names the categories beyond top=", lambda: sw.sum("x").per("k", rest="q")),
+    ("rest='q' names the categories beyond top=", lambda: sw.count_by(rest="q")),
     ("maps of maps", lambda: sw.sum("x").per("k").per("j")),
     ("maps of maps", lambda: sw.count_by("x").per("k")),
     ("rank is about the row's own value", lambda: sw.rank("x").per("k")),

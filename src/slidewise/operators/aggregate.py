@@ -84,8 +84,6 @@ class Aggregate(Expression):
                 "per takes the name of a column, or an expression over columns, such as per('merchant_type'), not "
                 f"{category!r}"
             )
-        if top is None and rest != "other":
-            raise SlidewiseError(f"rest={rest!r} names the categories beyond top=, so it needs one: top=10, say")
         if self.window is not None:
             raise SlidewiseError("per stands before over: sw.sum('amount').per('merchant_type').over('1 day')")
         if self.operator.goes_by_time(len(self.columns)):

@@ -23,12 +23,15 @@ from slidewise.operators.values.inputs import whole_number
 ByCategory = dict[Value, tuple[int, State]]
 
 MOST_CATEGORIES = 1_000_000
+OTHERS = "other"
 PASS = "per_category"
 _CATEGORIES = (str, int, bytes, date, time, timedelta)
+_PASS = "rows grouped by category, each category's windows answered together, and gathered into maps"
+_TOP_PASS = "rows grouped by category, categories kept in order by their rows, and the rest's states in a tree"
 _KINDS = "text, whole numbers, bools, dates or times"
 
 
-def per_category(inner: Operator, top: int | None = None, rest: str | int = "other") -> Operator:
+def per_category(inner: Operator, top: int | None = None, rest: str | int = OTHERS) -> Operator:
     """The operator that answers with a map by category, its last argument, of what `inner` answers to the others.
 
     With `top`, only so many categories have an entry of their own, those with the most rows, and of equally many the
@@ -86,13 +89,13 @@ def per_category(inner: Operator, top: int | None = None, rest: str | int = "oth
             per=per,
             grows=True,
             compiled=False,
-            window_pass=PASS if top is None else None,  # the rest is no window of any category's rows
-            words=Words("rows grouped by category, each category's windows answered together, and gathered into maps"),
+            window_pass=PASS if top is None or inner.traits.compiled or inner.traits.counts_rows else None,
+            words=Words(_PASS if top is None else _TOP_PASS),
         ),
     )
 
 
-def make_count_by(top: int | None = None, rest: str | int = "other") -> Operator:
+def make_count_by(top: int | None = None, rest: str | int = OTHERS) -> Operator:
     """The different values with their counts, as a map; with `top`, those with the most rows, and the `rest` together.
 
     >>> import slidewise as sw
@@ -125,6 +128,8 @@ def _check_top(inner: Operator, top: int | None, rest: str | int) -> None:
             f"such, not {rest!r}"
         )
     if top is None:
+        if rest != OTHERS:
+            raise SlidewiseError(f"rest={rest!r} names the categories beyond top=, so it needs one: top=10, say")
         return
     whole_number(inner.name, "top", top, 1, MOST_CATEGORIES)
     if not inner.commutative:

@@ -182,11 +182,60 @@ def spanning_pass({each}, h, middle, starts, ends, enough, {S}, {O}):
         {O[i] = lower(state)}
 """
 
-TEXTS = {"rows": _ROWS, "bounds": _BOUNDS, "partials": _PARTIALS, "running": _RUNNING, "spanning": _SPANNING}
+# The states of windows instead of their answers.
+_STATES = _BOUNDS.replace("bounds_pass(", "states_pass(").replace("{O}", "{T}")
+_STATES = _STATES.replace("{O[i] = lower(front)}", "{T[i] = front}").replace("O, the answers", "T, the windows' states")
+
+_RESTS = """
+# Woven in: P, states of which leaves are made; S, the tree's; O, the answers; combine and lower.
+@jit
+def rests_pass({P}, codes, leaves, stops, filled, {S}, {O}):
+    \"\"\"What all leaves of a tree come to, after so many changes each: leaf codes[i] becomes the state leaves[i], or
+    none where that is negative. Node j stands for the nodes 2 j and 2 j + 1; `filled` says which hold anything.\"\"\"
+    width = len(filled) // 2
+    change = 0
+    for i in range(len(stops)):
+        while change < stops[i]:
+            node = width + codes[change]
+            filled[node] = leaves[change] >= 0
+            if filled[node]:
+                state = {P[leaves[change]]}
+                {S[node] = state}
+            node //= 2
+            while node > 0:
+                left = 2 * node
+                right = left + 1
+                filled[node] = filled[left] or filled[right]
+                if filled[left] and filled[right]:
+                    state = combine({S[left]}, {S[right]})
+                    {S[node] = state}
+                elif filled[left]:
+                    state = {S[left]}
+                    {S[node] = state}
+                elif filled[right]:
+                    state = {S[right]}
+                    {S[node] = state}
+                node //= 2
+            change += 1
+        root = {S[1]}
+        {O[i] = lower(root)}
+"""
+
+TEXTS = {
+    "rows": _ROWS,
+    "bounds": _BOUNDS,
+    "states": _STATES,
+    "rests": _RESTS,
+    "partials": _PARTIALS,
+    "running": _RUNNING,
+    "spanning": _SPANNING,
+}
 TEXT_OF = {
     "rows_pass": "rows",
     "keys_pass": "rows",
     "bounds_pass": "bounds",
+    "states_pass": "states",
+    "rests_pass": "rests",
     "fold_pass": "partials",
     "lift_pass": "partials",
     "running_pass": "running",
@@ -197,6 +246,6 @@ TEXT_OF = {
 def pass_source(text: str, layout: Layout, inputs: int, partials: bool = False) -> str:
     """One of the texts, by its name, for an operator of so many inputs; over its rows, or over partials."""
     rows = InputColumns(numbered("x", inputs), UNSIGNED)
-    each: Gap = states("P", layout, UNSIGNED) if partials else LiftedRows(rows)
-    gaps = rows_and_answers(layout, inputs, UNSIGNED)
-    return weave(TEXTS[text], {**gaps, "each": each, "S": states("S", layout, UNSIGNED)})
+    held = {letter: states(letter, layout, UNSIGNED) for letter in "PST"}
+    each: Gap = held["P"] if partials else LiftedRows(rows)
+    return weave(TEXTS[text], {**rows_and_answers(layout, inputs, UNSIGNED), **held, "each": each})

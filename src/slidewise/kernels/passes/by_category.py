@@ -17,7 +17,9 @@ from slidewise.arrays import Array, Maps
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.order.grouping import Grouped
+from slidewise.kernels.passes.interpreted import interpreted
 from slidewise.kernels.passes.map_entries import MapContent
+from slidewise.kernels.passes.top_categories import can_be_ranked, top_categories
 from slidewise.operators.operator import Operator
 from slidewise.operators.per_category import category_of, in_order
 from slidewise.operators.traits import PerCategory
@@ -31,12 +33,34 @@ def by_category(op: Operator, inputs: list[Array], starts: Array, ends: Array, w
     """The map of each window [starts, ends) by the last of the inputs; `windows` answers the operator inside."""
     per = op.traits.per
     assert per is not None
+    rest_key = None if per.top is None else _rest_key(per, inputs[-1])
+    given = tuple(str(x.dtype) for x in inputs[:-1]) or ("int64",)
+    if per.top is not None and (rest_key is None or not can_be_ranked(per.inner, given)):
+        return interpreted(op, inputs, starts, ends)
     keys, codes = _codes(op.name, per, inputs[-1])
     grouped = Grouped(codes, max(len(keys), 1))
     changes, inner_starts, inner_ends = _changes(codes, starts, ends, grouped.offsets)
     values = [grouped.to_sorted(_as_input(per.inner, x)) for x in inputs[:-1]] or [grouped.to_sorted(codes)]
     answers = windows(per.inner, values, inner_starts, inner_ends)
+    if rest_key is not None:
+        assert per.top is not None
+        rest = np.flatnonzero(keys == rest_key[0])
+        named = np.concatenate([keys, rest_key])
+        bounds = inner_starts, inner_ends
+        code = int(rest[0]) if len(rest) else -1
+        maps = top_categories(per.inner, per.top, code, named, values, changes, bounds, answers, starts, ends)
+        return Answers([maps], None)
     return Answers([Maps(None, changes.lengths, keys, answers, changes)], None)
+
+
+def _rest_key(per: PerCategory, categories: Array) -> Array | None:
+    """The name of the rest as the categories are held; None where these hold no such name."""
+    if categories.dtype == object:
+        return np.array([per.rest, None], object)[:1]
+    limits = np.iinfo(categories.dtype) if categories.dtype.kind == "i" else None
+    if limits is None or isinstance(per.rest, str) or not limits.min <= per.rest <= limits.max:
+        return None
+    return np.array([per.rest], categories.dtype)
 
 
 def _changes(codes: Array, starts: Array, ends: Array, offsets: Array) -> tuple[MapContent, Array, Array]:
