@@ -7,7 +7,7 @@ rows only, and what all would take is their pace. Answers are compared first: pe
 A case is a function of the data and the window's length that gives its contenders, ours first; `CASES` lists them all,
 with the lengths of windows, the peers that the target is about and the target itself. To add one, write such a function
 and append it there; one that needs rows of another kind makes them of `Data` itself, as `weights` does, and one that
-runs on Spark brings its own numbers to `lines`.
+runs on Spark brings its own numbers to `lines`. With --only, its lines replace the ones saved before.
 
     python benchmarks/window_statistics.py [--quick] [--only CASE] [--rows N] [--turns N]
 """
@@ -15,6 +15,7 @@ runs on Spark brings its own numbers to `lines`.
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import statistics
 import time
@@ -26,7 +27,7 @@ os.environ["POLARS_MAX_THREADS"] = "1"
 import numpy as np
 import pandas as pd
 import polars as pl
-from common import describe_machine, make_console, save_csv, say_saved
+from common import RESULTS, describe_machine, make_console, save_csv, say_saved
 from rich.table import Table
 
 import slidewise as sw
@@ -288,6 +289,15 @@ def lines(case: Case, n: int, rows: int, seconds: dict[str, float]) -> list[tupl
     return found
 
 
+def with_saved(case: str, lines: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The lines of earlier runs, with these in the place of those of their case."""
+    with (RESULTS / "window_statistics.csv").open(newline="") as file:
+        saved = [tuple(row) for row in csv.reader(line for line in file if not line.startswith("#"))][1:]
+    others = {row[0] for row in saved} - {case}
+    return [row for one in CASES for row in (lines if one.name == case else saved if one.name in others else [])
+            if row[0] == one.name]  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rows and turns, and nothing is saved")
@@ -310,7 +320,8 @@ def main() -> None:
     for line in found:
         table.add_row(*map(str, line))
     console.print(table)
-    if not options.quick and options.only is None:
+    if not options.quick:
+        found = found if options.only is None else with_saved(options.only, found)
         machine = describe_machine(["numpy", "numba", "pandas", "polars", "pyarrow"])
         say_saved(console, [save_csv("window_statistics.csv", machine, FIELDS, found)])
 

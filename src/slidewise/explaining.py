@@ -333,12 +333,15 @@ _GRAINS = [
 
 
 def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None = None) -> str | None:
-    """The advice for a window of time that holds, or may hold, more than a million rows of a key; None for others.
+    """The advice for a window of rows that are always too few, and for one of time that holds, or may hold, more than a
+    million rows of a key; None for others.
 
     `rows` is how many the longest one holds; else it is told from the `rate`. Where neither is known, windows are
     spoken of that hold a million rows at 1,000 events per second, and from which rate on they do.
     """
-    window = aggregate.window
+    window, op = aggregate.window, aggregate.operator
+    if window is not None and window.rows is not None and window.rows < op.traits.fewest:
+        return f"{op!r} has no answer below {op.traits.fewest} rows, and the window never holds as many: all are null"
     if window is None or not window.kind.timed or not window.kind.shared:
         return None  # rows do not leave together, or may not
     last = window.last

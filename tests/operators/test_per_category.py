@@ -65,7 +65,8 @@ def test_maps_are_those_of_plain_python(kind: str, data: st.DataObject, n: int, 
     inputs = pa.array([x for x, _ in rows], pa.float64()), pa.array([c for _, c in rows], arrow)
     op, inner = data.draw(st.sampled_from(OPERATORS))
     top = top if op.commutative else None
-    live: sw.Swag = (sw.SubtractOnEvict if op == sw.count else sw.DabaLite)(op := op.per(top=top, rest=rest))
+    by_kind = op.per() if top is None else op.per(top=top, rest=rest)
+    live: sw.Swag = (sw.SubtractOnEvict if op == sw.count else sw.DabaLite)(op := by_kind)
     answers = sw.rolling(inputs, op, rows=n).to_pylist(maps_as_pydicts="strict")
     for i, row in enumerate(rows):
         window = rows[max(0, i - n + 1) : i + 1]

@@ -96,3 +96,12 @@ def test_states_that_cannot_be_are_refused() -> None:
     assert not is_state(("a", "b", "c"))
     assert not is_state((None,))
     assert not is_state(["a"])
+
+
+def test_a_lag_that_its_window_never_reaches_is_told() -> None:
+    short, enough, timed = sw.Sliding(
+        on="t", a=sw.lag(3)("x").over(rows=3), b=sw.lag(3)("x").over(rows=4), c=sw.lag(3)("x").over(3)
+    ).explain()
+    assert short.suggestion is not None
+    assert "no answer below 4 rows" in short.suggestion
+    assert enough.suggestion is timed.suggestion is None

@@ -144,8 +144,8 @@ class Traits:
         `takes`, `answer` and `fields`, the names where answers are structs. `answers_empty`: no rows have an answer,
         too. `python_times`: times reach `lift` as Python has them; else they are integers. `never_raises`: windows of
         too few rows may be answered, and the answers dropped. `instead` is what a table that cannot hold the answers
-        advises. `per`: answers are maps by category, of answers of an operator inside. `on_time`: it goes by the rows'
-        times, which definitions and `rolling` give it.
+        advises. `fewest`: below so many rows there never is an answer. `per`: answers are maps by category, of answers
+        of an operator inside. `on_time`: it goes by the rows' times, which definitions and `rolling` give it.
     States
         `counts_rows`: the state is the number of rows, which lanes know anyway. `order_statistic`: it is an exact one,
         whose windows keep every value. `own_value`: answers are about the row's own value, and this gives them of the
@@ -168,6 +168,7 @@ class Traits:
     python_times: bool = True
     never_raises: bool = False
     instead: str = "use live().push"
+    fewest: int = 1
     per: PerCategory | None = None
     on_time: OnTime | None = None
     counts_rows: bool = False

@@ -177,7 +177,9 @@ def make_lag(k: int = 1) -> Operator:
         is_state=partial(_is_values, k + 1),
         parameters={"k": k},
         make=make_lag,
-        traits=replace(_AT_AN_END, answer=AnswerKind.INPUT, window_pass="lag", plot=Plot(level=True, line="--")),
+        traits=replace(
+            _AT_AN_END, answer=AnswerKind.INPUT, fewest=k + 1, window_pass="lag", plot=Plot(level=True, line="--")
+        ),
         builtin=True,
     )
 
