@@ -147,7 +147,8 @@ def sessions(df: DataFrame, large: int, keys: int) -> Iterator[Work]:
     cost on their way to Python and back, with nothing done to them, is compared with both sides.
     """
     events = df.where("hash(ts, k) % 10 in (0, 3, 6)")
-    what = f"sum over the session so far, gaps of 3 seconds; {large * 3 // 10:,} rows, {keys:,} keys"
+    size = f"{large * 3 // 10:,} rows, {keys:,} keys"
+    what = f"sum over the session so far, gaps of 3 seconds; {size}"
     ours = defined(events, a=sw.sum("x").over(gap="3 seconds"))
 
     def joined() -> DataFrame:
@@ -168,7 +169,7 @@ def sessions(df: DataFrame, large: int, keys: int) -> Iterator[Work]:
     def moved() -> DataFrame:
         return events.repartition(F.xxhash64("k")).mapInArrow(identity, events.schema)
 
-    nothing = f"nothing but the shuffle and an identity mapInArrow, for the {what}"
+    nothing = f"the shuffle and an identity mapInArrow, nothing else; {size}"
     yield Work("sessions", what, ours, joined, "session_window, joined back", 5)
     yield Work("sessions", nothing, moved, joined, "session_window, joined back", 5)
     yield Work("sessions", what, ours, moved, "identity mapInArrow, unsorted", 1.25, True)
