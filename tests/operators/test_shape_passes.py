@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import slidewise as sw
 from slidewise.kernels.codegen.kernel import kernel_for
 from slidewise.kernels.passes.dispatch import run_bounds, run_rows
 from slidewise.kernels.passes.shapes import SHAPES
 from slidewise.kernels.sums.exact_totals import NO_ANSWER, SURE
+from slidewise.operators.values.double_double import NOISE
 
 COLUMNS: dict[str, Callable[[random.Random], float]] = {
     "normal": lambda choose: choose.gauss(0, 1),
@@ -141,3 +146,57 @@ def test_most_rows_are_sure() -> None:
                 assert result is not None
                 _, marks = result
                 assert (marks == SURE).sum() > 0.999 * (marks != NO_ANSWER).sum(), (op.name, len(arrays), bounds[2])
+
+
+AWKWARD = [0.0, 1.0, -1.0, 0.1, 2.5, 1e9 + 0.5, 1e9 + 0.25, -1e15, 1.0 + 2.0**-52, 3e-40, 1e40]
+
+
+def exactly(op: sw.Operator, rows: list[tuple[float, ...]]) -> Fraction | None:
+    """The answer over some rows by its textbook formula, to 60 digits where it has a root; None where it has none."""
+    n, x = len(rows), [Fraction(row[-1]) for row in rows]
+    if op is sw.weighted_mean:
+        return sum(Fraction(row[0]) * w for row, w in zip(rows, x, strict=True)) / sum(x) if sum(x) else None
+    mean = sum(x) / n
+    second, third, fourth = (sum((v - mean) ** power for v in x) for power in (2, 3, 4))
+    if n < {"slope": 2, "skew": 3, "kurtosis": 4}[op.name] or not second:
+        return None
+    if op is sw.slope:
+        return sum((v - mean) * Fraction(row[0]) for v, row in zip(x, rows, strict=True)) / second
+    if op is sw.kurtosis:
+        return (n * (n + 1) * fourth / second**2 - 3 * (n - 1)) * Fraction(n - 1, (n - 2) * (n - 3))
+    with localcontext() as context:
+        context.prec = 60
+        square = third**2 / second**3 * (n - 1)
+        return (
+            Fraction((Decimal(square.numerator) / square.denominator).sqrt()) * (1 if third >= 0 else -1) * n / (n - 2)
+        )
+
+
+def size_of_terms(op: sw.Operator, rows: list[tuple[float, ...]]) -> Fraction:
+    """How large an answer would be if nothing in it cancelled."""
+    size = [max(abs(Fraction(value)) for value in column) for column in zip(*rows, strict=True)]
+    if op is sw.weighted_mean:
+        return size[0] * size[1] * len(rows) / abs(sum(Fraction(row[1]) for row in rows))
+    if op is not sw.slope:
+        return Fraction(len(rows) ** 2)
+    mean = sum(Fraction(row[1]) for row in rows) / len(rows)
+    return size[0] / max(abs(Fraction(row[1]) - mean) for row in rows)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(AWKWARD), st.sampled_from(AWKWARD)), min_size=1, max_size=25),
+    n=st.integers(1, 12),
+)
+def test_answers_are_those_of_fractions(rows: list[tuple[float, float]], n: int) -> None:
+    y, x = (np.array(column) for column in zip(*rows, strict=True))
+    for op in OPERATORS:
+        answers = sw.rolling(inputs(op, x, y), op, rows=n)
+        for i, answer in enumerate(answers.tolist()):
+            window = rows[max(i + 1 - n, 0) : i + 1]
+            wanted = exactly(op, window)
+            if wanted is None:
+                assert np.isnan(answer), (op.name, i)
+                continue
+            off = abs(Fraction(answer) - wanted) - Fraction(2.0**-50) * abs(wanted)
+            assert off <= 64 * Fraction(NOISE) * size_of_terms(op, window), (op.name, i, answer, float(wanted))
