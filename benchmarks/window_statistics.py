@@ -215,14 +215,39 @@ def slopes_on_time(data: Data, n: int) -> Contenders:
 
 
 def sums_by_category(data: Data, n: int) -> Contenders:
-    """Maps of 20 sums for each row of a table, against one sum: what each costs on the same rows."""
+    """Maps of 20 sums for each row of a table, against one sum: what each costs on the same rows. And what it costs to
+    write as many keys and values, all the same, to memory that is there."""
     import pyarrow as pa
 
     table = pa.table({"t": np.arange(len(data.x)), "x": data.x, "kind": data.few})
     by_kind = sw.Sliding(on="t", spent=sw.sum("x").per("kind").over(rows=n))
     one = sw.Sliding(on="t", spent=sw.sum("x").over(rows=n))
+    keys, values = (np.zeros(len(by_kind(table).column("spent").combine_chunks().keys)) for _ in range(2))
+
+    def write() -> None:
+        keys.fill(1.0)
+        values.fill(2.0)
+
     return {
         OURS: Contender(lambda: by_kind(table), compared=False),
+        "without categories": Contender(lambda: one(table), compared=False),
+        "only writing": Contender(write, compared=False),
+    }
+
+
+def sums_of_top_categories(data: Data, n: int) -> Contenders:
+    """Maps of the five categories of most rows and the rest, of numbers and of text."""
+    import pyarrow as pa
+
+    table = pa.table(
+        {"t": np.arange(len(data.x)), "x": data.x, "kind": data.few, "text": pa.array(data.few.astype(str))}
+    )
+    by_kind = sw.Sliding(on="t", spent=sw.sum("x").per("kind", top=5, rest=-1).over(rows=n))
+    by_text = sw.Sliding(on="t", spent=sw.sum("x").per("text", top=5).over(rows=n))
+    one = sw.Sliding(on="t", spent=sw.sum("x").over(rows=n))
+    return {
+        OURS: Contender(lambda: by_kind(table), compared=False),
+        "categories of text": Contender(lambda: by_text(table), compared=False),
         "without categories": Contender(lambda: one(table), compared=False),
     }
 
@@ -252,6 +277,7 @@ CASES = [
     Case("decayed mean of a window", decayed_means_of_windows),
     Case("slope on time", slopes_on_time),
     Case("sum by category", sums_by_category, (10, 1_000), target=0.33, peers=("without categories",)),
+    Case("sum by top categories", sums_of_top_categories, (10, 1_000)),
 ]
 
 

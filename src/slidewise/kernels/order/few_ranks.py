@@ -28,12 +28,16 @@ def few_codes(keys: Array) -> tuple[Array, int] | None:
     slots, taken, found = np.empty(_SLOTS, np.int64), np.zeros(_SLOTS, np.uint8), np.empty(MOST, np.int64)
     codes = np.empty(len(keys), np.uint8)
     size = int(_find_codes(keys, slots, taken, found, codes))
-    return None if size < 0 else (codes, size)
+    if size < 0:
+        return None
+    place = np.empty(max(size, 1), np.uint8)
+    place[np.argsort(found[:size])] = np.arange(size)
+    return place[codes], size
 
 
 @cached_jit
 def _find_codes(keys: Array, slots: Array, taken: Array, found: Array, codes: Array) -> int:
-    """Number the different keys in their order; how many they are, or -1 where these are too many."""
+    """Number the different keys as they come; how many they are, or -1 where these are too many."""
     size = 0
     for i in range(len(keys)):
         slot = u((np.uint64(keys[u(i)]) * _HASH) >> _SHIFT)
@@ -47,12 +51,6 @@ def _find_codes(keys: Array, slots: Array, taken: Array, found: Array, codes: Ar
             size += 1
             taken[slot] = size
         codes[u(i)] = taken[slot] - 1
-    order = np.argsort(found[:size])
-    code = np.empty(256, np.uint8)
-    for k in range(size):
-        code[order[k]] = k
-    for i in range(len(codes)):
-        codes[u(i)] = code[u(codes[u(i)])]
     return size
 
 

@@ -19,31 +19,23 @@ def stable_order(x: Array) -> Array:
     >>> stable_order(np.array([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
-    if x.dtype != np.int64 or not _FEWEST <= len(x) <= LONGEST or _falls(x) * _RUN < len(x):
+    many = x.dtype == np.int64 and _FEWEST <= len(x) <= LONGEST
+    if not many or np.count_nonzero(x[1:] < x[:-1]) * _RUN < len(x):
         return np.argsort(x, kind="stable")
-    least = int(x.min())
-    bits, room = (int(x.max()) - least).bit_length(), 64 - (len(x) - 1).bit_length()
+    least = x.min()
+    above = x.astype(np.uint64) - least.astype(np.uint64)  # exact at any distance
+    bits, room = (int(x.max()) - int(least)).bit_length(), 64 - (len(x) - 1).bit_length()
     words, buffer, counts = np.empty(len(x), np.uint64), np.empty(len(x), np.uint64), new_counts()
     places, order = np.arange(len(x)), np.empty(len(x), np.int64)
     for low in range(0, bits, room):
-        _order_by(x, least, low, min(bits - low, room), room, places, words, buffer, counts, order)
+        _order_by(above, low, min(bits - low, room), room, places, words, buffer, counts, order)
         places, order = order, places
     return places
 
 
 @cached_jit
-def _falls(x: Array) -> int:
-    """How many numbers lie below the one before them."""
-    falls = 0
-    for i in range(1, len(x)):
-        falls += x[u(i)] < x[u(i - 1)]
-    return falls
-
-
-@cached_jit
 def _order_by(
-    x: Array,
-    least: int,
+    above: Array,
     low: int,
     bits: int,
     room: int,
@@ -56,10 +48,9 @@ def _order_by(
     """Order places by so many bits, from `low` on, of the numbers that stand there."""
     shift, down = np.uint64(64 - room), np.uint64(low)
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1) if bits < 64 else ~np.uint64(0)
-    for i in range(len(x)):
-        above = (np.uint64(x[u(places[u(i)])]) - np.uint64(least)) >> down & mask
-        words[u(i)] = above << shift | np.uint64(i)
+    for i in range(len(above)):
+        words[u(i)] = (above[u(places[u(i)])] >> down & mask) << shift | np.uint64(i)
     sort_by_bits(words, buffer, counts, 64 - room, 64 - room + bits)
     mask = (np.uint64(1) << shift) - np.uint64(1)
-    for i in range(len(x)):
+    for i in range(len(above)):
         order[u(i)] = places[u(words[u(i)] & mask)]
