@@ -27,6 +27,10 @@ class KeyState:
         self.panes = new_panes(specs)
         self.firsts: Firsts | None = _NONE
 
+    def as_panes(self) -> KeyState:
+        """Itself: its windows lie in panes."""
+        return self
+
     def empty_windows(
         self, specs: list[WindowSpec], columns: set[str], rows_before: list[SpecAnswers]
     ) -> Callable[[], None]:

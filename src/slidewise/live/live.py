@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slidewise.choosing import shared_windows
 from slidewise.definition import Definition, check_no_lookahead
@@ -17,11 +17,16 @@ from slidewise.live.first_answers import Firsts, specs_of_rows_before
 from slidewise.live.key_state import KeyState
 from slidewise.live.keys import SIMPLE, canonical
 from slidewise.live.missing_values import ColumnKinds
+from slidewise.live.native import plan
+from slidewise.live.native.plan import Misfit
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.shared_pane import plan_sharing
 from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
 from slidewise.live.set_aside import AHEAD, LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Stats, Time
+
+if TYPE_CHECKING:
+    from slidewise.live.native.push import NativeWindows
 
 Answered = Callable[[dict[str, Any]], Any]
 
@@ -58,7 +63,8 @@ class Live:
         plan_sharing(self.specs, shared_windows(definition) if spikes else [])
         self._names = [member.name for spec in self.specs for member in spec.members]
         self.ordered = definition.ordered
-        self._readers, self._reads = readers_of(self.specs)
+        self.readers, self.reads = readers_of(self.specs)
+        self.native: NativeWindows | None = None  # windows in arrays, see `live.native`
         self.time_reader = TimeReader(definition)
         self.kinds = ColumnKinds(name for name in definition.needs if name != definition.on)
         for spec in self.specs:
@@ -67,7 +73,7 @@ class Live:
         self.buffer = None if bound is None else ReorderBuffer(definition, self.specs, bound, self.computed)
         if self.buffer is not None:
             self.buffer.others = self.kinds.others
-        self.key_states: dict[Key, KeyState] = {}
+        self.key_states: MutableMapping[Key, Any] = {}
         self.rows_before = specs_of_rows_before(self.specs) if has_time else []
         self.newest: Time | None = None  # of all events where some wait, these included
         self.seen: Time | None = None  # the newest time of all keys
@@ -76,6 +82,7 @@ class Live:
         self.ready: list[dict[str, Any]] = []
         self.callback = answered
         self.aside = aside or SetAside()
+        self.may_be_native = plan.may_be_native(self)  # whether windows may come to lie in arrays
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
     def new_key_state(self) -> Any:
@@ -146,18 +153,32 @@ class Live:
         return None if self.buffer is None else PushResult.of(self.deliver(), reason)
 
     def _push(self, row: EventRow) -> Any:
+        """Take an event into all windows of its key, or into none, and answer; or let it wait."""
+        native = self.native
+        if native is None or self.buffer is not None:
+            return self._push_into_panes(row)
+        try:
+            return native.push(row)
+        except Misfit:
+            answers = self._push_into_panes(row)
+            native.misfit()
+            return answers
+
+    def _push_into_panes(self, row: EventRow) -> Any:
         """Take an event into all panes of its key, or into none, and answer; or let it wait."""
         key, time, kind = self.read(row)
         if self.buffer is not None:
             return self._wait(row, key, time, kind)
-        key_state = self.key_states.get(key)
+        if self.may_be_native and self.events >= plan.FROM_EVENTS:
+            self._go_native(row)
+        key_state = self.own(key)
         if key_state is None:
             key_state = KeyState(self.specs)
         elif time is not None and time < key_state.now:
             return self._late(row, key, time, key_state)
         extended = self.computed.extended(row)
-        read = [spec.arguments(extended) for spec in self._readers]
-        arguments = [read[at] for at in self._reads]
+        read = [spec.arguments(extended) for spec in self.readers]
+        arguments = [read[at] for at in self.reads]
         values: list[Any] = []
         number = key_state.count
         is_later = bool(self.rows_before) and time != key_state.now
@@ -192,6 +213,21 @@ class Live:
         self.events += 1
         self.answers += 1
         return columns
+
+    def _go_native(self, row: EventRow) -> None:
+        """Let windows lie in arrays from now on, if they hold an event like this."""
+        types = plan.types_in_event(self, self.computed.extended(row))
+        if types is not None and not self.kinds.unknown and self.aside.released is None:
+            from slidewise.live.native.push import open_windows
+
+            open_windows(self, types, self.time_reader.fractions)
+
+    def own(self, key: Key) -> KeyState | None:
+        """A key's panes, which may be changed; None where it has had no events."""
+        if self.native is None and type(self.key_states) is dict:
+            return self.key_states.get(key)
+        owned: KeyState | None = self.key_states.own(key)  # type: ignore[attr-defined]
+        return owned
 
     def _spec_at(self, at: int) -> WindowSpec | None:
         """The spec at this index; None behind the last, where results are computed."""
@@ -297,7 +333,7 @@ class Live:
         key, time = peers[0].key, peers[0].time
         if self.ordered and len(peers) > 1:
             peers = sort_peers(peers)
-        key_state = self.key_states.get(key) or KeyState(self.specs)
+        key_state = self.own(key) or KeyState(self.specs)
         answered = []
         is_later = bool(self.rows_before) and time != key_state.now
         reads = self.reads_before(key_state, key_state.count) if is_later else None

@@ -115,7 +115,7 @@ class KeyedRows:
     def _keys_at(self, rows: Array) -> list[Key]:
         """The keys of some rows, in canonical form."""
         names = self.live.definition.by
-        parts = [_values_at(self._series(name), f"the key {name!r}", rows) for name in names]
+        parts = [values_at(self._series(name), f"the key {name!r}", rows) for name in names]
         keys = [[canonical(value, name) for value in part] for name, part in zip(names, parts, strict=True)]
         if len(names) == 1:
             return keys[0]
@@ -129,6 +129,11 @@ class IncomingBatch(KeyedRows):
         self.frame = frame
         super().__init__(live, frame, live.definition.on)
         self.key_states: list[Any] = [live.key_states.get(key) or live.new_key_state() for key in self.keys]
+
+    def own_states(self) -> None:
+        """Have states of the keys that may be changed, where those that there are only serve to be read."""
+        if type(self.live.key_states) is not dict:
+            self.key_states = [self.live.own(key) or state for key, state in zip(self.keys, self.key_states, strict=True)]
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
@@ -172,7 +177,7 @@ class IncomingBatch(KeyedRows):
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dicts of what the definition reads."""
         names = list(self.live.definition.inputs)
-        columns = [_values_at(self.frame.column(name), repr(name)) for name in names]
+        columns = [values_at(self.frame.column(name), repr(name)) for name in names]
         if not names:
             return [{}] * self.count
         rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -206,7 +211,7 @@ def _mark_late(codes: Array, times: Array, newest: Array, late: Array) -> None:
             newest[k] = times[i]
 
 
-def _values_at(series: Any, what: str, rows: Array | None = None) -> list[Any]:
+def values_at(series: Any, what: str, rows: Array | None = None) -> list[Any]:
     """The values of a series, or those in some rows, as Python's own; `what` names it in errors."""
     import pyarrow as pa
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,12 @@ from slidewise.live.batch.evaluate import evaluate
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.live import Live, example_wait
+from slidewise.live.native import plan
+from slidewise.live.native.plan import Misfit
 from slidewise.live.operator_errors import raise_operator_error
+
+if TYPE_CHECKING:
+    from slidewise.live.native.push import NativeWindows
 
 # Costs in microseconds: of an event by itself, and a frozen row that is thawed for it; of a batch through the kernels,
 # a key of it, and a row, new or held.
@@ -36,6 +41,32 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
         from slidewise.live.batch.push_buffered import push_buffered
 
         return push_buffered(live, filtered)
+    native = _native(live, filtered)
+    if native is not None:
+        try:
+            from slidewise.live.native.push_many import push_native
+
+            return push_native(native, filtered)
+        except Misfit:
+            result = _push_into_panes(live, filtered)
+            if len(filtered.frame):
+                native.misfit()
+            return result
+    return _push_into_panes(live, filtered)
+
+
+def _native(live: Live, filtered: FilteredBatch) -> NativeWindows | None:
+    """The windows in arrays, if there are any, or may be from now on."""
+    frame = filtered.frame
+    if live.may_be_native and len(frame) and live.events + len(frame) >= plan.FROM_EVENTS:
+        from slidewise.live.native.push_many import open_for
+
+        open_for(live, frame)
+    return live.native
+
+
+def _push_into_panes(live: Live, filtered: FilteredBatch) -> Any:
+    """Take in the rows by the kernels or one by one."""
     frame = filtered.frame
     incoming = IncomingBatch(live, frame)
     late = incoming.late()
@@ -59,6 +90,7 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
 def _push(incoming: IncomingBatch) -> Any:
     """Take in rows that are all on time, by the kernels or one by one; returns the table with their answers."""
     live = incoming.live
+    incoming.own_states()
     if by_kernels(incoming):
         try:
             answers, commit = evaluate(incoming, peers=False)

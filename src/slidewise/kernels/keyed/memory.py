@@ -1,0 +1,118 @@
+"""Arrays that grow in place, and compiled code's access to them by address.
+
+A pass over small batches costs what its call costs, and Numba takes 100 ns and more for each array that it is given. So
+a pass takes one address, that of a block which holds the addresses of all arrays and a few numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+
+from slidewise.arrays import Array
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context
+
+_TYPES: dict[str, Any] = {"int64": types.int64, "float64": types.float64, "bool": types.boolean}
+
+
+def _loader(kind: Any) -> Any:
+    def load(_typing: Context, _address: Any, _index: Any) -> Any:
+        def generate(context: BaseContext, builder: Any, _signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], context.get_data_type(kind).as_pointer())
+            value = builder.load(builder.gep(pointer, [arguments[1]]))
+            return context.data_model_manager[kind].from_data(builder, value)
+
+        return kind(types.int64, types.int64), generate
+
+    return intrinsic(load)
+
+
+def _storer(kind: Any) -> Any:
+    def store(_typing: Context, _address: Any, _index: Any, _value: Any) -> Any:
+        def generate(context: BaseContext, builder: Any, _signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], context.get_data_type(kind).as_pointer())
+            value = context.data_model_manager[kind].as_data(builder, arguments[2])
+            builder.store(value, builder.gep(pointer, [arguments[1]]))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, kind), generate
+
+    return intrinsic(store)
+
+
+load_int64, store_int64 = _loader(types.int64), _storer(types.int64)
+load_float64, store_float64 = _loader(types.float64), _storer(types.float64)
+load_bool, store_bool = _loader(types.boolean), _storer(types.boolean)
+
+
+class Field:
+    """An array of a room; `data` is another one after the room has grown."""
+
+    __slots__ = ("data", "width")
+
+    def __init__(self, dtype: str, width: int, size: int) -> None:
+        self.data = np.zeros(size * width, dtype)
+        self.width = width
+
+    @property
+    def address(self) -> int:
+        address: int = self.data.__array_interface__["data"][0]
+        return address
+
+
+class Room:
+    """Fields of one length, which grow together.
+
+    A large array is moved by the system's page table and not copied, and only the new part is touched. So growing by
+    an eighth is bounded by what has come since the last time, and small beside the window.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._fields: list[Field] = []
+
+    def field(self, dtype: str, width: int = 1) -> Field:
+        """A new field, of zeros; `width` is the number of its values for each place."""
+        field = Field(dtype, width, self.size)
+        self._fields.append(field)
+        return field
+
+    def grow(self, size: int) -> None:
+        """Be of this length at least."""
+        size = max(size, self.size + self.size // 8)
+        for field in self._fields:
+            field.data.resize(size * field.width, refcheck=False)
+        self.size = size
+
+    def renew(self, size: int) -> None:
+        """Be of this length, with new arrays in the place of those that there are."""
+        for field in self._fields:
+            field.data = np.zeros(size * field.width, field.data.dtype)
+        self.size = size
+
+    def nbytes(self) -> int:
+        """The size of all fields."""
+        return sum(field.data.nbytes for field in self._fields)
+
+
+class Block:
+    """What a pass takes: the addresses of fields, in order, behind a few numbers of its own."""
+
+    def __init__(self, numbers: int, fields: list[Field]) -> None:
+        self._numbers = numbers
+        self._fields = fields
+        self.values: Array = np.zeros(numbers + len(fields), np.int64)
+        self.numbers = memoryview(self.values)
+        self.address: int = self.values.__array_interface__["data"][0]
+        self.bind()
+
+    def bind(self) -> None:
+        """Read the fields' addresses anew, after a room has grown."""
+        for i, field in enumerate(self._fields, self._numbers):
+            self.values[i] = field.address

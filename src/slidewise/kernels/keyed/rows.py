@@ -1,0 +1,260 @@
+"""Rows of many keys that come and go: passes that need no operator.
+
+A key has a slot. The rows of its window lie in chunks of `CHUNK` places, which are linked both ways and shared out of
+one arena for all keys, so that a window has as many chunks as it needs, and growing adds one and copies nothing. A
+place of a row in the arena is its chunk's number times `CHUNK` and its place there. Chunks that have left wait until the
+next call before they are used anew: until then a call can be taken back.
+"""
+
+from __future__ import annotations
+
+from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.keyed.memory import load_bool, load_float64, load_int64, store_bool, store_int64
+
+CHUNK = 8
+NO_TIME, WHOLE, FLOATS, NUMBERED, RUNNING = 0, 1, 2, 3, 4
+OVERFLOW, FINE = -2, -1
+_LEAST = -(2**63)
+
+# Numbers of the block of `arrive`, which its fields stand behind: slots, ticks, times, numbers, each slot's newest time
+# and its count, what the newest time was before each row, and which rows are late.
+KIND, UNIT, FARTHEST, DROPS, LATE = 0, 1, 2, 3, 4
+ARRIVE_NUMBERS = 5
+
+# Numbers of the block of `slide`. Its fields: slots, times, numbers, which rows count, cuts; of each row where it went,
+# how many left and how many are held; each slot's head; the head before each row; new chunks; of each chunk the next, the
+# one before and the next that is free; places; and for each argument where it comes from and goes to.
+REACH, COLUMNS, FREE, FREE_COUNT, LEFT_FIRST, LEFT_LAST, LEFT_COUNT, NEW_COUNT = range(1, 9)
+SLIDE_NUMBERS = 9
+
+
+@cached_jit
+def arrive(block: int, m: int) -> int:
+    """Note the times of m rows: number them in their keys, and let each key have its newest time.
+
+    Rows without a slot are left out. Gives FINE; or OVERFLOW, where ticks are too many nanoseconds, or the first late
+    row where these are not dropped, and then nothing has changed.
+    """
+    kind, unit, farthest = load_int64(block, 0), load_int64(block, 1), load_int64(block, 2)
+    drops = load_int64(block, 3) != 0
+    slots, ticks, times, numbers = load_int64(block, 5), load_int64(block, 6), load_int64(block, 7), load_int64(block, 8)
+    newest, counts = load_int64(block, 9), load_int64(block, 10)
+    before, late = load_int64(block, 11), load_int64(block, 12)
+    lates = 0
+    stopped, result = m, -1
+    for i in range(m):
+        slot = load_int64(slots, i)
+        store_bool(late, i, False)
+        if slot < 0:
+            continue
+        count = load_int64(counts, slot)
+        if kind != 0:
+            tick = load_int64(ticks, i)
+            if kind == 1 and unit != 1:
+                if tick > farthest or tick < -farthest:
+                    stopped, result = i, -2
+                    break
+                tick *= unit
+            store_int64(times, i, tick)
+            old = load_int64(newest, slot)
+            store_int64(before, i, old)
+            if count > 0:
+                is_late = load_float64(times, i) < load_float64(newest, slot) if kind == 2 else tick < old
+                if is_late:
+                    if not drops:
+                        stopped, result = i, i
+                        break
+                    store_bool(late, i, True)
+                    store_int64(slots, i, -1)
+                    lates += 1
+                    continue
+            store_int64(newest, slot, tick)
+        store_int64(numbers, i, count)
+        store_int64(counts, slot, count + 1)
+    store_int64(block, 4, lates)
+    if stopped < m:
+        for j in range(stopped):
+            i = stopped - 1 - j
+            slot = load_int64(slots, i)
+            if slot >= 0:
+                store_int64(counts, slot, load_int64(numbers, i))
+                if kind != 0:
+                    store_int64(newest, slot, load_int64(before, i))
+    return result
+
+
+@cached_jit
+def slide(block: int, m: int) -> int:
+    """Let m rows into the windows of their keys, and those out that are too old then; gives how many left."""
+    kind, reach, columns = load_int64(block, 0), load_int64(block, 1), load_int64(block, 2)
+    free, free_count = load_int64(block, 3), load_int64(block, 4)
+    slots, times, numbers = load_int64(block, 9), load_int64(block, 10), load_int64(block, 11)
+    counted, cuts = load_int64(block, 12), load_int64(block, 13)
+    at, gone, held = load_int64(block, 14), load_int64(block, 15), load_int64(block, 16)
+    heads, before, new_chunks = load_int64(block, 17), load_int64(block, 18), load_int64(block, 19)
+    nexts, prevs, frees, places = load_int64(block, 20), load_int64(block, 21), load_int64(block, 22), load_int64(block, 23)
+    if load_int64(block, 7) > 0:  # what left in the call before is free from now on
+        store_int64(frees, load_int64(block, 6), free)
+        free = load_int64(block, 5)
+        free_count += load_int64(block, 7)
+    left_first = left_last = -1
+    left_count = new_count = total = 0
+    for i in range(m):
+        slot = load_int64(slots, i)
+        if slot < 0:
+            store_int64(at, i, -1)
+            continue
+        h = slot * 3
+        first, stop, n = load_int64(heads, h), load_int64(heads, h + 1), load_int64(heads, h + 2)
+        store_int64(before, i * 3, first)
+        store_int64(before, i * 3 + 1, stop)
+        store_int64(before, i * 3 + 2, n)
+        counts = load_bool(counted, i)
+        if kind == 4:
+            if counts:
+                n += 1
+            store_int64(at, i, 0 if counts else -1)
+            store_int64(gone, i, 0)
+            store_int64(held, i, n)
+            store_int64(heads, h + 2, n)
+            continue
+        place = load_int64(numbers, i) if kind == 3 else load_int64(times, i)
+        if counts:
+            store_int64(places, stop, place)
+            for c in range(columns):
+                store_int64(load_int64(block, 25 + 2 * c), stop, load_int64(load_int64(block, 24 + 2 * c), i))
+            store_int64(at, i, stop)
+            n += 1
+            stop += 1
+            if stop & 7 == 0:
+                last = (stop - 1) >> 3
+                chunk = free
+                free = load_int64(frees, chunk)
+                free_count -= 1
+                store_int64(nexts, last, chunk)
+                store_int64(prevs, chunk, last)
+                store_int64(new_chunks, new_count, chunk)
+                new_count += 1
+                stop = chunk << 3
+        else:
+            store_int64(at, i, -1)
+        k = 0
+        if kind == 2:
+            cut = load_float64(cuts, i)
+            while n > 0 and load_float64(places, first) < cut:
+                k += 1
+                n -= 1
+                first += 1
+                if first & 7 == 0:
+                    chunk = (first - 1) >> 3
+                    first = load_int64(nexts, chunk) << 3
+                    if left_count == 0:
+                        left_first = chunk
+                    else:
+                        store_int64(frees, left_last, chunk)
+                    left_last = chunk
+                    left_count += 1
+        elif place >= _LEAST + reach:
+            oldest = place - reach
+            while n > 0 and load_int64(places, first) < oldest:
+                k += 1
+                n -= 1
+                first += 1
+                if first & 7 == 0:
+                    chunk = (first - 1) >> 3
+                    first = load_int64(nexts, chunk) << 3
+                    if left_count == 0:
+                        left_first = chunk
+                    else:
+                        store_int64(frees, left_last, chunk)
+                    left_last = chunk
+                    left_count += 1
+        total += k
+        store_int64(gone, i, k)
+        store_int64(held, i, n)
+        store_int64(heads, h, first)
+        store_int64(heads, h + 1, stop)
+        store_int64(heads, h + 2, n)
+    store_int64(block, 3, free)
+    store_int64(block, 4, free_count)
+    store_int64(block, 5, left_first)
+    store_int64(block, 6, left_last)
+    store_int64(block, 7, left_count)
+    store_int64(block, 8, new_count)
+    return total
+
+
+@cached_jit
+def walk(nexts: int, first: int, n: int, out: int) -> int:
+    """Write the places in the arena of n rows, from the first on, and of what comes behind them."""
+    for i in range(n):
+        store_int64(out, i, first)
+        first += 1
+        if first & 7 == 0:
+            first = load_int64(nexts, (first - 1) >> 3) << 3
+    store_int64(out, n, first)
+    return first
+
+
+@cached_jit
+def count_before(block: int, slot: int, cut: int, fraction: float) -> int:
+    """How many rows of a slot's window lie before a place; whole chunks are passed over."""
+    kind, heads = load_int64(block, 0), load_int64(block, 17)
+    nexts, places = load_int64(block, 20), load_int64(block, 23)
+    first, n = load_int64(heads, slot * 3), load_int64(heads, slot * 3 + 2)
+    k = 0
+    while k < n:
+        step = min(8 - (first & 7), n - k)
+        last = first + step - 1
+        if load_float64(places, last) < fraction if kind == 2 else load_int64(places, last) < cut:
+            k += step
+            first = load_int64(nexts, last >> 3) << 3
+            continue
+        while load_float64(places, first) < fraction if kind == 2 else load_int64(places, first) < cut:
+            k += 1
+            first += 1
+        break
+    return k
+
+
+@cached_jit
+def take_chunks(block: int, m: int, out: int) -> int:
+    """Take m chunks that are free."""
+    free, frees = load_int64(block, 3), load_int64(block, 22)
+    for i in range(m):
+        store_int64(out, i, free)
+        free = load_int64(frees, free)
+    store_int64(block, 3, free)
+    store_int64(block, 4, load_int64(block, 4) - m)
+    return m
+
+
+@cached_jit
+def give_chunks(block: int, slot: int) -> int:
+    """Free the chunks of a slot that is given up."""
+    free, heads, frees = load_int64(block, 3), load_int64(block, 17), load_int64(block, 22)
+    nexts = load_int64(block, 20)
+    chunk, last = load_int64(heads, slot * 3) >> 3, load_int64(heads, slot * 3 + 1) >> 3
+    count = 0
+    while True:
+        store_int64(frees, chunk, free)
+        free = chunk
+        count += 1
+        if chunk == last:
+            break
+        chunk = load_int64(nexts, chunk)
+    store_int64(block, 3, free)
+    store_int64(block, 4, load_int64(block, 4) + count)
+    return count
+
+
+@cached_jit
+def free_chunks(block: int, first: int, stop: int) -> int:
+    """Free the chunks from a number up to another, which are new."""
+    free, frees = load_int64(block, 3), load_int64(block, 22)
+    for chunk in range(first, stop):
+        store_int64(frees, chunk, free)
+        free = chunk
+    store_int64(block, 3, free)
+    store_int64(block, 4, load_int64(block, 4) + stop - first)
+    return stop

@@ -1,0 +1,259 @@
+"""DABA Lite for all keys in one loop, and running states, as text that is woven for an operator.
+
+The cases are those of `swag.daba_lite`, and so is the number of calls of combine, which is counted. Positions are places
+in an arena of linked chunks, see `rows`, and are only compared for being equal. What a call overwrites is logged first:
+pointers and lone partials of each row's key, and each slot that a fixup changes. Where an operator raises, or what comes
+after fails, all is put back by these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slidewise.kernels.codegen.weave import Gap, numbered, weave
+from slidewise.operators.layout import Layout
+
+# Numbers of a member's block.
+LEAST, ASKED, LOGGED, DONE, CALLS = range(5)
+NUMBERS = 5
+FIXED_FIELDS = 10  # slots, at, gone, held, asked, nexts, prevs, pointers, their log, and which slots were logged
+VALID = NUMBERS + FIXED_FIELDS
+
+_PRELUDE = """
+from slidewise.kernels.compiler.jit import not_none
+from slidewise.kernels.keyed.memory import (
+    load_bool, load_float64, load_int64, store_bool, store_float64, store_int64
+)
+"""
+
+_HEAD = """
+    least, asks = load_int64(block, 0), load_int64(block, 1) != 0
+    slots, at, gone = load_int64(block, 5), load_int64(block, 6), load_int64(block, 7)
+    held, asked = load_int64(block, 8), load_int64(block, 9)
+    nexts, prevs = load_int64(block, 10), load_int64(block, 11)
+    pointers, before, touched = load_int64(block, 12), load_int64(block, 13), load_int64(block, 14)
+    valid = load_int64(block, 15)
+    {addresses}
+"""
+
+_DABA_LITE = """
+# Woven in: addresses, where fields lie; x, the inputs; S, the slots; RA and AB, aggRA and aggB of each key; T, RAs and ABs,
+# what they were before; O, the answers; lift, combine and lower.
+@jit
+def member_pass(block, m):
+    \"\"\"Insert, evict and answer for m rows of any keys, in their order.\"\"\"
+{head}
+    logged = 0
+    calls = 0
+    store_int64(block, 2, 0)
+    for i in range(m):
+        slot = load_int64(slots, i)
+        if slot < 0:
+            continue
+        store_int64(block, 3, i + 1)
+        p, q = slot * 6, i * 6
+        F, L, R = load_int64(pointers, p), load_int64(pointers, p + 1), load_int64(pointers, p + 2)
+        A, B, E = load_int64(pointers, p + 3), load_int64(pointers, p + 4), load_int64(pointers, p + 5)
+        aggRA = {RA[slot]}
+        aggB = {AB[slot]}
+        store_int64(before, q, F)
+        store_int64(before, q + 1, L)
+        store_int64(before, q + 2, R)
+        store_int64(before, q + 3, A)
+        store_int64(before, q + 4, B)
+        store_int64(before, q + 5, E)
+        {RAs[i] = aggRA}
+        {ABs[i] = aggB}
+        n = load_int64(held, i)
+        steps = load_int64(gone, i)
+        inserts = load_int64(at, i) >= 0
+        if n == 0:
+            if inserts:
+                E = {after(E)}
+            F = L = R = A = B = E
+            steps = 0
+        elif inserts and steps > 1 and n == 1:  # nothing stays but the new row
+            v = lift({x[i]})
+            {S[E] = v}
+            F = E
+            E = {after(E)}
+            L = R = A = B = E
+            steps = 0
+        else:
+            if inserts:
+                steps += 1
+            while steps > 0:
+                steps -= 1
+                if inserts:
+                    inserts = False
+                    v = lift({x[i]})
+                    {S[E] = v}
+                    if B != E:
+                        v = combine(aggB, v)
+                        calls += 1
+                    aggB = v
+                    E = {after(E)}
+                else:
+                    F = {after(F)}
+                if F == B:  # Singleton case
+                    L = R = A = B = E
+                elif L == R and R != B:  # Shift
+                    L = {after(L)}
+                    R = A = L
+                else:
+                    if L == B:  # Flip; R stays where the old B was
+                        L, A, B, aggRA = F, E, E, aggB
+                    a = {before(A)}
+                    front = {S[L]}
+                    back = {S[a]}
+                    store_int64(touched, logged, L)
+                    {T[logged] = front}
+                    store_int64(touched, logged + 1, a)
+                    {T[logged + 1] = back}
+                    logged += 2
+                    store_int64(block, 2, logged)
+                    front = combine(front, aggRA)
+                    calls += 1
+                    if A != B:
+                        back = combine(back, {S[A]})
+                        calls += 1
+                    {S[L] = front}
+                    {S[a] = back}
+                    L = {after(L)}
+                    A = a
+        store_int64(pointers, p, F)
+        store_int64(pointers, p + 1, L)
+        store_int64(pointers, p + 2, R)
+        store_int64(pointers, p + 3, A)
+        store_int64(pointers, p + 4, B)
+        store_int64(pointers, p + 5, E)
+        {RA[slot] = aggRA}
+        {AB[slot] = aggB}
+        store_bool(valid, i, n > 0 and n >= least)
+        if n > 0 and n >= least and (not asks or load_bool(asked, i)):
+            front = {S[F]}
+            if B != E:
+                front = combine(front, aggB)
+                calls += 1
+            {answer}
+    store_int64(block, 4, load_int64(block, 4) + calls)
+    return logged
+
+@jit
+def fold_pass(block, first, n):
+    \"\"\"The product of n plain slots, from the first on, put where the log has aggRA of row 0.\"\"\"
+{head}
+    state = {S[first]}
+    for i in range(n - 1):
+        first = {after(first)}
+        state = combine(state, {S[first]})
+    {RAs[0] = state}
+"""
+
+_RUNNING = """
+# Woven in: addresses, where fields lie; x, the inputs; RA, the state of each key; RAs, what it was before; O, the answers;
+# lift, combine and lower.
+@jit
+def member_pass(block, m):
+    \"\"\"Take m rows of any keys into their states, in their order, and answer.\"\"\"
+{head}
+    calls = 0
+    for i in range(m):
+        slot = load_int64(slots, i)
+        if slot < 0:
+            continue
+        store_int64(block, 3, i + 1)
+        state = {RA[slot]}
+        {RAs[i] = state}
+        n = load_int64(held, i)
+        if load_int64(at, i) >= 0:
+            v = lift({x[i]})
+            if n > 1:
+                v = combine(state, v)
+                calls += 1
+            {RA[slot] = v}
+            state = v
+        store_bool(valid, i, n > 0 and n >= least)
+        if n > 0 and n >= least and (not asks or load_bool(asked, i)):
+            front = state
+            {answer}
+    store_int64(block, 4, load_int64(block, 4) + calls)
+    return 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Values in memory, one address for each field; `scalar` ones are bare, and others tuples."""
+
+    names: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    scalar: bool
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+    def load(self, index: str) -> str:
+        parts = [f"load_{dtype}({name}, {index})" for name, dtype in zip(self.names, self.dtypes, strict=True)]
+        return parts[0] if self.scalar else f"({' '.join(f'{part},' for part in parts)})"
+
+    def store(self, index: str, value: str) -> str:
+        names = zip(self.names, self.dtypes, strict=True)
+        if self.scalar:
+            return f"store_{self.dtypes[0]}({self.names[0]}, {index}, {value})"
+        return "; ".join(f"store_{dtype}({name}, {index}, {value}[{c}])" for c, (name, dtype) in enumerate(names))
+
+
+class _Inputs(Stored):
+    """The inputs of a row as the arguments of lift."""
+
+    def load(self, index: str) -> str:
+        return ", ".join(f"load_{dtype}({name}, {index})" for name, dtype in zip(self.names, self.dtypes, strict=True))
+
+
+_AFTER = "({0} + 1 if ({0} & 7) != 7 else load_int64(nexts, {0} >> 3) << 3)"
+_BEFORE = "({0} - 1 if ({0} & 7) != 0 else (load_int64(prevs, {0} >> 3) << 3) + 7)"
+
+
+def can_be_stored(layout: Layout) -> bool:
+    """Whether states and answers of a layout are numbers that memory is read and written as."""
+    known = {"int64", "float64", "bool"}
+    return not layout.array and not layout.nullable and {*layout.fields, *layout.outputs} <= known
+
+
+def stored_fields(layout: Layout, inputs: tuple[str, ...], running: bool) -> list[tuple[str, tuple[str, ...]]]:
+    """The fields behind `valid` in a member's block, by what they are, and their types."""
+    parts = [("x", inputs), ("RA", layout.fields), ("RAs", layout.fields), ("O", layout.outputs)]
+    if not running:
+        parts += [("S", layout.fields), ("AB", layout.fields), ("T", layout.fields), ("ABs", layout.fields)]
+    return parts
+
+
+def member_source(layout: Layout, inputs: tuple[str, ...], running: bool) -> str:
+    """The text of an operator's passes."""
+    text = _RUNNING if running else _DABA_LITE
+    for name in ("E", "F", "L", "first"):
+        text = text.replace(f"{{after({name})}}", _AFTER.format(name))
+    text = text.replace("{before(A)}", _BEFORE.format("A"))
+    gaps: dict[str, Gap] = {}
+    lines = []
+    number = VALID + 1
+    for letter, dtypes in stored_fields(layout, inputs, running):
+        names = numbered(letter, len(dtypes))
+        lines += [f"{name} = load_int64(block, {number + c})" for c, name in enumerate(names)]
+        number += len(names)
+        scalar = layout.single if letter == "O" else layout.scalar
+        gaps[letter] = _Inputs(names, dtypes, True) if letter == "x" else Stored(names, dtypes, scalar)
+    gaps["head"] = _HEAD.strip("\n").replace("\n    {addresses}", "".join(f"\n    {line}" for line in lines))
+    gaps["answer"] = _answer(layout)
+    return _PRELUDE + weave(text, gaps)
+
+
+def _answer(layout: Layout) -> str:
+    """The lines that store the answer of the state `front`."""
+    if not layout.optional:
+        return "answer = lower(front)\n{O[i] = answer}"
+    return (
+        "answer = lower(front)\nif answer is None:\n    store_bool(valid, i, False)\nelse:\n"
+        "    given = not_none(answer)\n    {O[i] = given}"
+    )

@@ -1,0 +1,113 @@
+"""Which live definitions keep their windows in arrays, and from when on.
+
+All aggregates must be over the last rows, the last stretch of time or everything so far, closed on the right, by
+operators that compile and whose states and answers are a few numbers. Machine code takes a second to compile where none
+is on disk, so a definition begins with panes, and goes over to arrays when it has had `FROM_EVENTS` events. From then on a
+key's windows go over with its next event: no event pays for all keys.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slidewise.engine.window_spec import WindowSpec
+from slidewise.operators.traits import Takes
+from slidewise.swag import DabaLite
+from slidewise.windows.kind import Keeps
+
+if TYPE_CHECKING:
+    from slidewise.kernels.codegen.kernel import Kernel
+    from slidewise.live.live import Live
+    from slidewise.live.native.store import NativeStore
+
+FROM_EVENTS = 2_000
+MOST_MISFITS = 16  # events or batches that arrays do not hold, after which they are given up
+_PLAIN_KINDS = ("rows", "time", "running")
+_NUMBERS = {float: "float64", int: "int64"}
+
+
+class Misfit(Exception):
+    """Something that arrays do not hold: the panes take it in, or say what is wrong with it."""
+
+
+def may_be_native(live: Live) -> bool:
+    """Whether a live definition's windows are of the kinds that arrays hold, whatever its columns' types."""
+    from slidewise.live.live import Live as PlainLive
+
+    if type(live) is not PlainLive or live.spikes or live.definition.every is not None or live.generations:
+        return False
+    if live.buffer is not None:
+        return False
+    return bool(live.specs) and all(_spec_fits(spec) for spec in live.specs)
+
+
+def _spec_fits(spec: WindowSpec) -> bool:
+    plain = spec.kind.name in _PLAIN_KINDS and spec.keeps in (Keeps.ROWS, Keeps.STATE) and spec.grain is None
+    special = spec.own or spec.declared or spec.is_open or spec.limit is not None or spec.delay is not None
+    special |= spec.months is not None or spec.reset is not None or spec.mark is not None or spec.sharing is not None
+    if not plain or special or spec.ahead:
+        return False
+    return all(_member_fits(member.operator, member.algorithm) for member in spec.members)
+
+
+def _member_fits(operator: Any, algorithm: Any) -> bool:
+    traits = operator.traits
+    if traits.counts_rows:
+        return True
+    return (
+        operator.builtin
+        and traits.compiled
+        and traits.form is not None
+        and traits.layout is not None
+        and traits.per is None
+        and traits.takes is not Takes.BOOLS
+        and not traits.fields
+        and operator.answers is None
+        and algorithm in (DabaLite, None)
+    )
+
+
+def store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStore | None:
+    """An empty store for columns of these types, and times that are floats or not; None where an operator does not
+    compile for them."""
+    from slidewise.kernels.keyed import rows as passes
+    from slidewise.live.native.store import NativeStore
+
+    kernels = [_kernels(spec, types) for spec in live.specs]
+    if any(of_spec is None for of_spec in kernels):
+        return None
+    store = NativeStore(live.reads, len(live.readers), types)
+    kind = passes.NO_TIME if live.definition.on is None else passes.WHOLE
+    if kind == passes.WHOLE and floats:
+        kind = passes.FLOATS
+    store.fill(live.specs, [of_spec for of_spec in kernels if of_spec is not None], kind, live.late == "drop")
+    return store
+
+
+def _kernels(spec: WindowSpec, types: dict[str, str]) -> list[Kernel | None] | None:
+    """The kernel of each member, None for counts; None where one is missing."""
+    from slidewise.kernels.codegen.kernel import number_kernel
+    from slidewise.kernels.keyed.source import can_be_stored
+
+    kernels: list[Kernel | None] = []
+    for member in spec.members:
+        if member.operator.traits.counts_rows:
+            kernels.append(None)
+            continue
+        kernel = number_kernel(member.operator, tuple(types[name] for name in spec.columns))
+        if kernel is None or not can_be_stored(kernel.layout) or not kernel.layout.single:
+            return None
+        kernels.append(kernel)
+    return kernels
+
+
+def types_in_event(live: Live, row: Any) -> dict[str, str] | None:
+    """The types of the columns that aggregates read, of an event that has a number in each; else None."""
+    types = {}
+    for spec in live.specs:
+        for name in spec.columns:
+            dtype = _NUMBERS.get(type(row.get(name)))
+            if dtype is None:
+                return None
+            types[name] = dtype
+    return types

@@ -1,0 +1,256 @@
+"""A batch of events into the arrays: columns are copied into fields of rows, and each pass goes over them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slidewise.arrays import Array
+from slidewise.columns.frames import AnswerColumns, Frame
+from slidewise.engine.answers import check_inputs, typed
+from slidewise.engine.batch import columns_of
+from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.keyed import rows as passes
+from slidewise.live.batch.incoming import KeyedRows, values_at
+from slidewise.live.event_times import NAIVE, NUMBER, ZONED
+from slidewise.live.keys import SIMPLE, canonical
+from slidewise.live.missing_values import NANS
+from slidewise.live.native.plan import Misfit
+from slidewise.live.native.store import MemberStore, SpecStore
+from slidewise.live.types import Key
+
+if TYPE_CHECKING:
+    from slidewise.live.batch.filtering import FilteredBatch
+    from slidewise.live.live import Live
+    from slidewise.live.native.push import NativeWindows
+
+_FAR = np.iinfo(np.int64).max
+
+
+class NativeBatch(KeyedRows):
+    """A batch's columns as the arrays take them; keys are found by a dict."""
+
+    def __init__(self, live: Live, frame: Frame) -> None:
+        self.live = live
+        self.frame = frame
+        self.count = len(frame)
+        self._frame = frame
+        self._columns = {}
+        self.kind = self.live.time_reader.kind
+
+    def kind_of(self, name: str) -> Any:
+        """A column's Arrow type."""
+        from slidewise.engine.column_checks import arrow_type
+
+        if name in self.live.definition.stages.arguments:
+            return self.computed[name].type
+        return arrow_type(self.frame.column(name), self._columns.get(name))
+
+    def keys_of_rows(self) -> list[Key]:
+        """Each row's key, in canonical form."""
+        names = self.live.definition.by
+        parts = []
+        for name in names:
+            values = values_at(self._series(name), f"the key {name!r}")
+            kinds = set(map(type, values))
+            parts.append(values if kinds <= SIMPLE else [canonical(value, name) for value in values])
+        if len(names) == 1:
+            return parts[0]
+        return list(zip(*parts, strict=True)) if names else [()] * self.count
+
+
+def push_native(native: NativeWindows, filtered: FilteredBatch) -> Any:
+    """Take in a batch; a Misfit, and nothing has changed, where the arrays do not hold something, or a row is late."""
+    live, store = native.live, native.store
+    batch = NativeBatch(live, filtered.frame)
+    m = batch.count
+    if not m:
+        raise Misfit
+    if m > store.row_room.size:
+        store.set_rows(m)
+    _read_times(native, batch, m)
+    _read_inputs(native, batch, m)
+    keys = batch.keys_of_rows()
+    return take_in(native, batch, filtered, keys, m)
+
+
+def take_in(native: NativeWindows, batch: NativeBatch, filtered: FilteredBatch | None, keys: list[Key], m: int) -> Any:
+    """Let rows that lie in the store's fields, of these keys, into the windows; returns the table with answers."""
+    live, store = native.live, native.store
+    new = _find_slots(native, keys, m)
+    specs = 0
+    arrived = False
+    try:
+        outcome = passes.arrive(store.block.address, m)
+        if outcome != passes.FINE:
+            raise Misfit
+        arrived = True
+        for spec in store.specs:
+            if spec.floats:
+                _cut_floats(spec, store.times.data[:m].view(np.float64))
+        store.run(m)
+        specs = len(store.specs)
+        late = store.late.data[:m].copy() if store.block.numbers[passes.LATE] else None
+        kept = None if late is None else np.flatnonzero(~late)
+        frame = batch.frame if kept is None else batch.frame.take(kept)
+        if kept is not None:
+            kind, batch = batch.kind, NativeBatch(live, frame)
+            batch.kind = kind
+        answers = _answers(native, batch, m, kept)
+        result = frame.with_columns(answers)
+    except BaseException:
+        if specs:
+            store.undo(m, specs)
+        elif arrived:
+            pass  # `run` has taken it back
+        for key in new:
+            store.release(key)
+        raise
+    taken = m if kept is None else len(kept)
+    if store.kind and taken:
+        times = store.times.data[:m] if store.kind == passes.WHOLE else store.times.data[:m].view(np.float64)
+        live.see([(times if kept is None else times[kept]).max().item()])
+        live.time_reader.kind = batch.kind
+        live.time_reader.fractions |= store.kind == passes.FLOATS
+    live.answers += taken
+    live.events += m
+    if kept is not None:
+        _forget_empty(native, new)
+    if filtered is not None:
+        filtered.commit(np.zeros(m, np.bool_) if late is None else late)
+    return result
+
+
+def _forget_empty(native: NativeWindows, new: list[Key]) -> None:
+    store = native.store
+    for key in new:
+        if not store.counts.data[store.slots[key]]:
+            store.release(key)
+
+
+def _find_slots(native: NativeWindows, keys: list[Key], m: int) -> list[Key]:
+    """Write each row's slot; returns the keys that are new."""
+    store = native.store
+    slots = store.slots
+    try:
+        store.slots_of_rows.data[:m] = list(map(slots.__getitem__, keys))
+        return []
+    except KeyError:
+        pass
+    panes = native.states.panes
+    new = []
+    for key in dict.fromkeys(keys):
+        if key not in slots:
+            if key in panes:
+                native.slot_of(key)
+            else:
+                new.append(key)
+    store.new_slots(new)
+    store.slots_of_rows.data[:m] = list(map(slots.__getitem__, keys))
+    return new
+
+
+def _read_times(native: NativeWindows, batch: NativeBatch, m: int) -> None:
+    """Copy times into the store's fields; Misfit where they are not of the stream's kind."""
+    live, store = batch.live, native.store
+    on = live.definition.on
+    if on is None:
+        return
+    column = batch.time_column(on)
+    if column.unit is None:
+        kind, unit = NUMBER, 1
+    else:
+        kind, unit = ZONED if getattr(column.arrow, "tz", None) else NAIVE, column.unit
+    floats = store.kind == passes.FLOATS
+    if live.time_reader.kind is None:
+        shown = live.time_reader.shown(column.data[:1].tolist()[0] * unit, kind)
+        live.time_reader.check(kind, shown, is_date=column.is_date)
+    elif kind != live.time_reader.kind:
+        raise Misfit
+    batch.kind = kind
+    if column.data.dtype.kind == "f" and not floats:
+        raise Misfit
+    if floats:
+        store.ticks.data[:m].view(np.float64)[:] = column.data
+    elif column.data.dtype != np.int64:
+        raise Misfit
+    else:
+        store.ticks.data[:m] = column.data
+    set_unit(native, unit)
+
+
+def set_unit(native: NativeWindows, unit: int) -> None:
+    """Say how many nanoseconds a tick has."""
+    numbers = native.store.block.numbers
+    numbers[passes.UNIT], numbers[passes.FARTHEST] = unit, _FAR // unit
+
+
+def _read_inputs(native: NativeWindows, batch: NativeBatch, m: int) -> None:
+    """Copy the columns that aggregates read, and which rows count."""
+    live, store = batch.live, native.store
+    for column in store.inputs.values():
+        data = batch.column(column.name)
+        wanted = np.dtype(column.dtype).kind
+        if data.unit is not None or data.data.dtype.kind != wanted:
+            raise Misfit
+        column.rows.data[:m] = data.data
+    for number, reader in enumerate(live.readers):
+        counted = store.counted[number].data
+        _, valid = columns_of(batch, reader)
+        counted[:m] = True if valid is None else valid
+    native._all_count = False
+
+
+def _cut_floats(spec: SpecStore, times: Array) -> None:
+    """The places below which rows have left, for times that are floats."""
+    edge = times - float(spec.spec.width)
+    if not spec.spec.edge:
+        edge = np.minimum(np.nextafter(edge, np.inf), times)
+    spec.cuts.data[: len(times)].view(np.float64)[:] = edge
+
+
+def _answers(native: NativeWindows, batch: NativeBatch, m: int, kept: Array | None) -> AnswerColumns:
+    """The answers of the rows that are kept, as columns."""
+    answers: AnswerColumns = {}
+    for spec in native.store.specs:
+        like = spec.spec.columns[0] if spec.spec.columns else None
+        types = [batch.kind_of(name) for name in spec.spec.columns]
+        columns, _ = columns_of(batch, spec.spec)
+        for member in spec.members:
+            check_inputs(member.member.operator, spec.spec.columns, columns, types)
+            found = member_answers(spec, member, m, kept)
+            answers[member.member.name] = like, typed(member.member.operator, columns, types, found, member.member.name)
+    return batch.results(answers)
+
+
+def member_answers(spec: SpecStore, member: MemberStore, m: int, kept: Array | None) -> Answers:
+    """What the passes have answered for the rows that are kept."""
+    rows: Any = slice(m) if kept is None else kept
+    if member.valid is None:
+        held = spec.held.data[rows].copy()
+        valid = held >= member.member.least
+        return Answers([held], None if valid.all() else valid)
+    valid = member.valid.data[rows].copy()
+    return Answers([output.data[rows].copy() for output in member.outputs], None if valid.all() else valid)
+
+
+
+def open_for(live: Live, frame: Frame) -> None:
+    """Let a live definition go over to arrays, if they hold this batch's columns."""
+    from slidewise.live.native.push import open_windows
+
+    kinds = live.kinds.in_frame(frame)
+    if live.aside.released is not None or any(kinds.get(name, NANS) == NANS for name in live.kinds.unknown):
+        return
+    batch = NativeBatch(live, frame)
+    types = {}
+    for spec in live.specs:
+        for name in spec.columns:
+            column = batch.column(name)
+            if column.unit is not None or column.data.dtype.kind not in "if":
+                return
+            types[name] = str(column.data.dtype)
+    on = live.definition.on
+    floats = live.time_reader.fractions or (on is not None and batch.time_column(on).data.dtype.kind == "f")
+    open_windows(live, types, floats)

@@ -1,0 +1,165 @@
+"""The states of all keys, wherever they lie: a mapping for all that reads them, and takes one out of the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from slidewise.arrays import Array
+from slidewise.kernels.keyed import rows as passes
+from slidewise.live.first_answers import Firsts
+from slidewise.live.key_state import KeyState
+from slidewise.live.native.conversion import key_state_of, running_pane, state_at, window_arrays, window_rows
+from slidewise.live.native.store import MemberStore, NativeStore, SpecStore
+from slidewise.live.types import Key, Place
+
+if TYPE_CHECKING:
+    from slidewise.engine.window_spec import WindowSpec
+
+
+class KeyStates(MutableMapping[Key, Any]):
+    """The state of each key: that of a key whose windows lie in arrays is a `NativeKeyState`, for reading only."""
+
+    def __init__(self, panes: dict[Key, KeyState], store: NativeStore, specs: Sequence[WindowSpec]) -> None:
+        self.panes = panes
+        self.store = store
+        self._specs = specs
+
+    def __getitem__(self, key: Key) -> Any:
+        slot = self.store.slots.get(key)
+        return self.panes[key] if slot is None else NativeKeyState(self.store, slot, self._specs)
+
+    def own(self, key: Key) -> KeyState | None:
+        """A key's state as panes, which may be changed: it leaves the arrays."""
+        slot = self.store.slots.get(key)
+        if slot is not None:
+            self.panes[key] = key_state_of(self.store, slot, self._specs)
+            self.store.release(key)
+        return self.panes.get(key)
+
+    def __setitem__(self, key: Key, key_state: KeyState) -> None:
+        if key in self.store.slots:
+            self.store.release(key)
+        self.panes[key] = key_state
+
+    def __delitem__(self, key: Key) -> None:
+        if key in self.store.slots:
+            self.store.release(key)
+        else:
+            del self.panes[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        yield from self.panes
+        yield from self.store.slots
+
+    def __len__(self) -> int:
+        return len(self.panes) + len(self.store.slots)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.store.slots or key in self.panes
+
+
+class NativeKeyState:
+    """The state of a key in the arrays, as reads see it."""
+
+    __slots__ = ("_specs", "firsts", "slot", "store")
+
+    def __init__(self, store: NativeStore, slot: int, specs: Sequence[WindowSpec]) -> None:
+        self.store = store
+        self.slot = slot
+        self._specs = specs
+        self.firsts: Firsts = []
+
+    @property
+    def now(self) -> Any:
+        """The newest time."""
+        return self.store.newest_of(self.slot)
+
+    @property
+    def count(self) -> int:
+        """How many rows it has had."""
+        return int(self.store.counts.data[self.slot])
+
+    @property
+    def panes(self) -> list[Any]:
+        """Its windows."""
+        specs = self.store.specs
+        return [running_pane(spec, self.slot) if spec.running else NativePane(spec, self.slot) for spec in specs]
+
+    def as_panes(self) -> KeyState:
+        """A copy that has panes."""
+        return key_state_of(self.store, self.slot, self._specs)
+
+
+class NativePane:
+    """One window in the arrays, as reads see it."""
+
+    __slots__ = ("_slot", "_store", "spec")
+
+    def __init__(self, store: SpecStore, slot: int) -> None:
+        self._store = store
+        self._slot = slot
+        self.spec = store.spec
+
+    @property
+    def frozen(self) -> list[Array]:
+        """Places and arguments as arrays."""
+        return window_arrays(self._store, self._store.rows_of(self._slot)[:-1])
+
+    def all_rows(self) -> list[tuple[Any, ...]]:
+        """The rows that later windows may hold, oldest first."""
+        return window_rows(self._store, self._slot)[0]
+
+    def held(self) -> int:
+        """How many rows there are."""
+        return self._store.count(self._slot)
+
+    def answers_at(self, place: Place) -> list[Any]:
+        """See `Pane.answers_at`. Combine calls: at most 3, where the oldest row that stays has an aggregate; where it
+        is plain, as many more, in compiled code, as plain rows follow it. Steps: n / 8."""
+        store, slot = self._store, self._slot
+        held = self.held()
+        cut = self.spec.cut(place)
+        whole = 0 if store.floats else max(-(2**63), min(int(cut), 2**63 - 1))
+        k = passes.count_before(store.block.address, slot, whole, float(cut) if store.floats else 0.0)
+        n = held - k
+        places = store.rows_of(slot).tolist() if k and n else []
+        answers: list[Any] = []
+        for member in store.members:
+            operator = member.member.operator
+            if n < member.member.least:
+                answers.append(None)
+            elif member.kernel is None:
+                answers.append(operator.lower(n))
+            elif not n:
+                answers.append(operator.lower(operator.identity))
+            else:
+                answers.append(operator.lower(_partial_without(member, slot, k, places)))
+        return answers
+
+
+def _partial_without(member: MemberStore, slot: int, k: int, places: list[int]) -> Any:
+    """The product of a slot's rows but for the k oldest; `places` are those of all of them where some are left out."""
+    combine = member.member.operator.combine
+    F, L, R, A, B, E = member.pointers.data[6 * slot : 6 * slot + 6].tolist()
+    if not k:
+        agg = state_at(member, "S", F)
+    else:
+        l, r, a, b, e = (places.index(place) for place in (L, R, A, B, E))  # noqa: E741
+        if k >= b:
+            return _folded(member, places[k], e - k)
+        if k < l or k >= a:
+            agg = state_at(member, "S", places[k])
+        elif k < r:
+            agg = combine(state_at(member, "S", places[k]), state_at(member, "RA", slot))
+        else:
+            agg = _folded(member, places[k], a - k)
+            if a != b:
+                agg = combine(agg, state_at(member, "S", A))
+    return agg if B == E else combine(agg, state_at(member, "AB", slot))
+
+
+def _folded(member: MemberStore, first: int, n: int) -> Any:
+    """The product of n plain rows."""
+    member.fold(member.block.address, first, n)
+    return state_at(member, "RAs", 0)
