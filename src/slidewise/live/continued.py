@@ -77,7 +77,7 @@ def _take(live: Live, stored: StoredKeys) -> None:
             on_beat = BeatKeyState()
             on_beat.now, on_beat.count = stored.newest[k], stored.counts[k]
             freeze(on_beat, stored.windows[0][k])
-            live.key_states[key] = on_beat  # type: ignore[assignment]
+            live.key_states[key] = on_beat
             continue
         key_state = KeyState(live.specs)
         key_state.now, key_state.count = stored.newest[k], stored.counts[k]

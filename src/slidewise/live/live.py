@@ -83,6 +83,8 @@ class Live:
         self.callback = answered
         self.aside = aside or SetAside()
         self.may_be_native = plan.may_be_native(self)  # whether windows may come to lie in arrays
+        self._opening: Callable[[], bool] | None = None  # while a thread compiles what arrays need
+        self._attempts = 0
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
     def new_key_state(self) -> Any:
@@ -169,7 +171,7 @@ class Live:
         key, time, kind = self.read(row)
         if self.buffer is not None:
             return self._wait(row, key, time, kind)
-        if self.may_be_native and self.events >= plan.FROM_EVENTS:
+        if (self.may_be_native and self.events >= plan.FROM_EVENTS) or self._opening is not None:
             self._go_native(row)
         key_state = self.own(key)
         if key_state is None:
@@ -215,12 +217,21 @@ class Live:
         return columns
 
     def _go_native(self, row: EventRow) -> None:
-        """Let windows lie in arrays from now on, if they hold an event like this."""
+        """Let windows lie in arrays once their passes are compiled, if they hold an event like this."""
+        if self._opening is not None:
+            if self._opening():
+                self._opening = None
+            return
+        self._attempts += 1
+        if self._attempts > plan.MOST_MISFITS or self.aside.released is not None:
+            self.may_be_native = False
+            return
         types = plan.types_in_event(self, self.computed.extended(row))
-        if types is not None and not self.kinds.unknown and self.aside.released is None:
-            from slidewise.live.native.push import open_windows
+        if types is not None and not self.kinds.unknown:
+            from slidewise.live.native import push
 
-            open_windows(self, types, self.time_reader.fractions)
+            begin = push.open_in_background if plan.IN_BACKGROUND else push.open_windows
+            self._opening = begin(self, types, self.time_reader.fractions)
 
     def own(self, key: Key) -> KeyState | None:
         """A key's panes, which may be changed; None where it has had no events."""

@@ -108,7 +108,8 @@ class Block:
         self._numbers = numbers
         self._fields = fields
         self.values: Array = np.zeros(numbers + len(fields), np.int64)
-        self.numbers = memoryview(self.values)
+        values: Any = self.values
+        self.numbers = memoryview(values)
         self.address: int = self.values.__array_interface__["data"][0]
         self.bind()
 

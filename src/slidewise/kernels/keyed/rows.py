@@ -2,13 +2,15 @@
 
 A key has a slot. The rows of its window lie in chunks of `CHUNK` places, which are linked both ways and shared out of
 one arena for all keys, so that a window has as many chunks as it needs, and growing adds one and copies nothing. A
-place of a row in the arena is its chunk's number times `CHUNK` and its place there. Chunks that have left wait until the
-next call before they are used anew: until then a call can be taken back.
+place of a row in the arena is its chunk's number times `CHUNK` and its place there. Chunks that have left wait until
+the next call before they are used anew: until then a call can be taken back.
 """
 
 from __future__ import annotations
 
-from slidewise.kernels.compiler.jit import cached_jit
+import numpy as np
+
+from slidewise.kernels.compiler.jit import cached_jit, jit
 from slidewise.kernels.keyed.memory import load_bool, load_float64, load_int64, store_bool, store_int64
 
 CHUNK = 8
@@ -22,8 +24,8 @@ KIND, UNIT, FARTHEST, DROPS, LATE = 0, 1, 2, 3, 4
 ARRIVE_NUMBERS = 5
 
 # Numbers of the block of `slide`. Its fields: slots, times, numbers, which rows count, cuts; of each row where it went,
-# how many left and how many are held; each slot's head; the head before each row; new chunks; of each chunk the next, the
-# one before and the next that is free; places; and for each argument where it comes from and goes to.
+# how many left and how many are held; each slot's head; the head before each row; new chunks; of each chunk the next,
+# the one before and the next that is free; places; and for each argument where it comes from and goes to.
 REACH, COLUMNS, FREE, FREE_COUNT, LEFT_FIRST, LEFT_LAST, LEFT_COUNT, NEW_COUNT = range(1, 9)
 SLIDE_NUMBERS = 9
 
@@ -37,7 +39,8 @@ def arrive(block: int, m: int) -> int:
     """
     kind, unit, farthest = load_int64(block, 0), load_int64(block, 1), load_int64(block, 2)
     drops = load_int64(block, 3) != 0
-    slots, ticks, times, numbers = load_int64(block, 5), load_int64(block, 6), load_int64(block, 7), load_int64(block, 8)
+    slots, ticks = load_int64(block, 5), load_int64(block, 6)
+    times, numbers = load_int64(block, 7), load_int64(block, 8)
     newest, counts = load_int64(block, 9), load_int64(block, 10)
     before, late = load_int64(block, 11), load_int64(block, 12)
     lates = 0
@@ -92,7 +95,8 @@ def slide(block: int, m: int) -> int:
     counted, cuts = load_int64(block, 12), load_int64(block, 13)
     at, gone, held = load_int64(block, 14), load_int64(block, 15), load_int64(block, 16)
     heads, before, new_chunks = load_int64(block, 17), load_int64(block, 18), load_int64(block, 19)
-    nexts, prevs, frees, places = load_int64(block, 20), load_int64(block, 21), load_int64(block, 22), load_int64(block, 23)
+    nexts, prevs = load_int64(block, 20), load_int64(block, 21)
+    frees, places = load_int64(block, 22), load_int64(block, 23)
     if load_int64(block, 7) > 0:  # what left in the call before is free from now on
         store_int64(frees, load_int64(block, 6), free)
         free = load_int64(block, 5)
@@ -258,3 +262,43 @@ def free_chunks(block: int, first: int, stop: int) -> int:
     store_int64(block, 3, free)
     store_int64(block, 4, load_int64(block, 4) + stop - first)
     return stop
+
+
+@jit
+def _hashed(key: int, bits: int) -> int:
+    """A place of a key among 2^bits."""
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64(mixed >> np.uint64(64 - bits))  # type: ignore[return-value]
+
+
+@cached_jit
+def enter_keys(table: int, bits: int, keys: int, slots: int, m: int) -> int:
+    """Enter m whole keys and their slots into a hash table of 2^bits pairs, more than half of which stay empty."""
+    mask = (1 << bits) - 1
+    for i in range(m):
+        key = load_int64(keys, i)
+        at = _hashed(key, bits)
+        while load_int64(table, 2 * at + 1) >= 0 and load_int64(table, 2 * at) != key:
+            at = (at + 1) & mask
+        store_int64(table, 2 * at, key)
+        store_int64(table, 2 * at + 1, load_int64(slots, i))
+    return m
+
+
+@cached_jit
+def find_keys(table: int, bits: int, keys: int, slots: int, m: int) -> int:
+    """Write the slots of m keys, -1 where one is not in the table; how many these are."""
+    mask = (1 << bits) - 1
+    missing = 0
+    for i in range(m):
+        key = load_int64(keys, i)
+        at = _hashed(key, bits)
+        while load_int64(table, 2 * at + 1) >= 0 and load_int64(table, 2 * at) != key:
+            at = (at + 1) & mask
+        slot = load_int64(table, 2 * at + 1)
+        store_int64(slots, i, slot)
+        if slot < 0:
+            missing += 1
+    return missing

@@ -1,9 +1,9 @@
 """DABA Lite for all keys in one loop, and running states, as text that is woven for an operator.
 
-The cases are those of `swag.daba_lite`, and so is the number of calls of combine, which is counted. Positions are places
-in an arena of linked chunks, see `rows`, and are only compared for being equal. What a call overwrites is logged first:
-pointers and lone partials of each row's key, and each slot that a fixup changes. Where an operator raises, or what comes
-after fails, all is put back by these.
+The cases are those of `swag.daba_lite`, and so is the number of calls of combine, which is counted. Positions are
+places in an arena of linked chunks, see `rows`, and are only compared for being equal. What a call overwrites is logged
+first: pointers and lone partials of each row's key, and each slot that a fixup changes. Where an operator raises, or
+what comes after fails, all is put back by these.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _HEAD = """
 """
 
 _DABA_LITE = """
-# Woven in: addresses, where fields lie; x, the inputs; S, the slots; RA and AB, aggRA and aggB of each key; T, RAs and ABs,
-# what they were before; O, the answers; lift, combine and lower.
+# Woven in: head, where fields lie; x, the inputs; S, the slots; RA and AB, aggRA and aggB of each key; T, RAs and ABs,
+# what they were before; answer, what stores the answer; lift, combine and lower.
 @jit
 def member_pass(block, m):
     \"\"\"Insert, evict and answer for m rows of any keys, in their order.\"\"\"
@@ -151,8 +151,8 @@ def fold_pass(block, first, n):
 """
 
 _RUNNING = """
-# Woven in: addresses, where fields lie; x, the inputs; RA, the state of each key; RAs, what it was before; O, the answers;
-# lift, combine and lower.
+# Woven in: head, where fields lie; x, the inputs; RA, the state of each key; RAs, what it was before; answer, what
+# stores the answer; lift, combine and lower.
 @jit
 def member_pass(block, m):
     \"\"\"Take m rows of any keys into their states, in their order, and answer.\"\"\"

@@ -133,7 +133,8 @@ class IncomingBatch(KeyedRows):
     def own_states(self) -> None:
         """Have states of the keys that may be changed, where those that there are only serve to be read."""
         if type(self.live.key_states) is not dict:
-            self.key_states = [self.live.own(key) or state for key, state in zip(self.keys, self.key_states, strict=True)]
+            pairs = zip(self.keys, self.key_states, strict=True)
+            self.key_states = [self.live.own(key) or state for key, state in pairs]
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""

@@ -30,6 +30,11 @@ _BATCH, _KEY, _ROW = 3_000.0, 12.0, 0.1
 
 def push_many(live: Live, table: Any) -> Any:
     """See `Live.push_many`."""
+    native = live.native
+    if native is not None and native.takes_tables(table):
+        result = native.push_table(table)
+        if result is not None:
+            return result
     frame = frame_of(table)
     check_names(live.definition, frame.names, "table", frame.index)
     return push_filtered(live, frame, lambda filtered: _push_filtered(live, filtered))
@@ -58,7 +63,7 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
 def _native(live: Live, filtered: FilteredBatch) -> NativeWindows | None:
     """The windows in arrays, if there are any, or may be from now on."""
     frame = filtered.frame
-    if live.may_be_native and len(frame) and live.events + len(frame) >= plan.FROM_EVENTS:
+    if live.native is None and live.may_be_native and len(frame) and live.events + len(frame) >= plan.FROM_EVENTS:
         from slidewise.live.native.push_many import open_for
 
         open_for(live, frame)

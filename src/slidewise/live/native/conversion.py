@@ -102,7 +102,7 @@ def adopt(store: NativeStore, key: Key, key_state: KeyState) -> int:
     now = key_state.now
     if store.kind != passes.NO_TIME and type(now) is not (float if store.kind == passes.FLOATS else int):
         raise Misfit
-    contents = [
+    contents: list[Any] = [
         _running(spec, pane) if spec.running else _window(spec, pane)
         for spec, pane in zip(store.specs, key_state.panes, strict=True)
     ]

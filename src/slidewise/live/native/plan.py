@@ -1,9 +1,9 @@
 """Which live definitions keep their windows in arrays, and from when on.
 
 All aggregates must be over the last rows, the last stretch of time or everything so far, closed on the right, by
-operators that compile and whose states and answers are a few numbers. Machine code takes a second to compile where none
-is on disk, so a definition begins with panes, and goes over to arrays when it has had `FROM_EVENTS` events. From then on a
-key's windows go over with its next event: no event pays for all keys.
+built-in operators that compile and whose states and answers are a few numbers. Machine code takes a second to compile
+where none is on disk, so a definition begins with panes, and goes over to arrays when it has had `FROM_EVENTS` events.
+From then on a key's windows go over with its next event: no event pays for all keys.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FROM_EVENTS = 2_000
 MOST_MISFITS = 16  # events or batches that arrays do not hold, after which they are given up
+IN_BACKGROUND = True  # whether single events go on in panes while a thread compiles; batches wait for it
 _PLAIN_KINDS = ("rows", "time", "running")
 _NUMBERS = {float: "float64", int: "int64"}
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from slidewise.engine.computed.columns import like_column
+from slidewise.errors import SlidewiseError
 from slidewise.kernels.keyed import rows as passes
 from slidewise.live.native.conversion import adopt
-from slidewise.live.native.plan import MOST_MISFITS, Misfit
+from slidewise.live.native.plan import MOST_MISFITS, Misfit, store_of
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
 from slidewise.live.types import EventRow, Key
@@ -25,53 +30,68 @@ class NativeWindows:
         self.store = store
         self.states = states
         self.misfits = 0
-        self.batch_plan: Any = None  # how tables of the newest schema are read
-        self._readers = []
+        self.table_plan: Any = None  # how Arrow tables of the newest schema are read
+        self.refused_schema: Any = None  # one that no plan reads
+        definition = live.definition
+        self.likes = {name: like_column(definition, name) for name in definition.columns}
+        self._readers: list[Any] = []  # for each set of arguments its spec, its columns, and the only one of them
         for number, reader in enumerate(live.readers):
             columns = [(name, _TYPES[store.inputs[name].dtype]) for name in reader.columns]
-            simple = reader.column is not None and reader.condition is None
-            self._readers.append((number, reader, columns if not simple else columns[0], simple))
+            only = columns[0] if reader.column is not None and reader.condition is None else None
+            self._readers.append((number, reader, columns, only))
         self._all_count = True  # whether row 0 counts for every reader, as the arrays have it
 
     def push(self, row: EventRow) -> dict[str, Any] | None:
         """Take in one event; returns its answers, or what `Live.drop` does for a late one. A Misfit changes nothing."""
         live, store = self.live, self.store
         key, time, _ = live.read(row)
-        extended = live.computed.extended(row)
-        all_count = True
-        for number, reader, columns, simple in self._readers:
-            if simple:
-                name, kind = columns
-                value = extended.get(name)
-                if type(value) is kind:
-                    if kind is float and value != value and name in reader.others:
-                        raise Misfit
-                    store.one_input[name][0] = value
-                    continue
-            values = reader.arguments(extended)
-            if values is None:
-                store.one_counted[number][0] = all_count = False
-                continue
-            for value, (name, kind) in zip(values, [columns] if simple else columns, strict=False):
-                if type(value) is not kind:
-                    raise Misfit
-                store.one_input[name][0] = value
-            store.one_counted[number][0] = True
-        if all_count and not self._all_count:
-            for counted in store.one_counted:
-                counted[0] = True
-        self._all_count = all_count
+        self._read(live.computed.extended(row))
         slot = store.slots.get(key)
-        is_new = slot is None
-        if slot is None:
-            slot = self.slot_of(key)
-            is_new = not store.counts.data[slot]
+        if slot is not None:
+            return self._take(row, key, slot, time)
+        slot = self.slot_of(key)
         try:
             return self._take(row, key, slot, time)
         except BaseException:
-            if is_new and not store.counts.data[slot]:
+            if not store.counts.data[slot]:
                 store.release(key)
             raise
+
+    def _read(self, row: EventRow) -> None:
+        """Write what aggregates read of an event into row 0."""
+        store = self.store
+        inputs = store.one_input
+        all_count = True
+        try:
+            for number, reader, columns, only in self._readers:
+                if only is not None:
+                    name, kind = only
+                    value = row.get(name)
+                    if type(value) is kind:
+                        if value != value and name in reader.others:
+                            raise Misfit
+                        inputs[name][0] = value
+                        if not self._all_count:
+                            store.one_counted[number][0] = True
+                        continue
+                values = reader.arguments(row)
+                if values is None:
+                    self._all_count = store.one_counted[number][0] = all_count = False
+                    continue
+                for value, (name, kind) in zip(values, columns, strict=False):
+                    if type(value) is not kind:
+                        raise Misfit
+                    inputs[name][0] = value
+                if not self._all_count:
+                    store.one_counted[number][0] = True
+        except (OverflowError, ValueError) as error:
+            if isinstance(error, SlidewiseError):
+                raise
+            raise Misfit from error  # a number of more than 64 bits
+        if all_count and not self._all_count:
+            for counted in store.one_counted:
+                counted[0] = True
+            self._all_count = True
 
     def _take(self, row: EventRow, key: Key, slot: int, time: Any) -> dict[str, Any] | None:
         live, store = self.live, self.store
@@ -80,7 +100,10 @@ class NativeWindows:
         if kind:
             if type(time) is not (float if kind == passes.FLOATS else int):
                 raise Misfit
-            store.one_tick[0] = time
+            try:
+                store.one_tick[0] = time
+            except (OverflowError, ValueError) as error:
+                raise Misfit from error
             store.block.numbers[passes.UNIT] = 1
             if kind == passes.FLOATS:
                 for spec in store.specs:
@@ -94,7 +117,7 @@ class NativeWindows:
             store.run(1)
             try:
                 values: list[Any] = []
-                for valid, answer, least, _ in store.one_answer:
+                for valid, answer, least in store.one_answer:
                     if valid is not None:
                         values.append(answer[0] if valid[0] else None)
                     else:
@@ -110,6 +133,21 @@ class NativeWindows:
         live.events += 1
         live.answers += 1
         return columns
+
+    def takes_tables(self, table: Any) -> bool:
+        """Whether this is an Arrow table, and nothing is to be done but to take it in."""
+        aside, live = self.live.aside, self.live
+        plain = aside.guard is None and aside.released is None and aside.late_to is None and not aside.rows
+        return plain and not live.kinds.unknown and type(table).__module__ == "pyarrow.lib" and hasattr(table, "schema")
+
+    def push_table(self, table: Any) -> Any:
+        """Take in an Arrow table; None, and nothing has changed, where it is not plain or something is wrong."""
+        from slidewise.live.native.table_plan import NotPlainTable, push_table
+
+        try:
+            return push_table(self, table)
+        except (NotPlainTable, Misfit):
+            return None
 
     def slot_of(self, key: Key) -> int:
         """The slot of a key that has none yet; where it has panes, these go over to it."""
@@ -132,13 +170,47 @@ class NativeWindows:
 
 def open_windows(live: Live, types: dict[str, str], floats: bool) -> None:
     """Let a live definition go over to arrays, unless its operators do not compile for columns of these types."""
-    from slidewise.live.native.plan import store_of
-
     live.may_be_native = False
     store = store_of(live, types, floats)
-    if store is None:
-        return
+    if store is not None:
+        _begin(live, store)
+
+
+def open_in_background(live: Live, types: dict[str, str], floats: bool) -> Callable[[], bool]:
+    """The same, compiled by a thread of its own; the function that is returned says whether this is over by now."""
+    live.may_be_native = False
+    stores: list[NativeStore] = []
+
+    def make() -> None:
+        with suppress(Exception):  # panes go on
+            store = store_of(live, types, floats)
+            if store is not None:
+                warm(store)
+                stores.append(store)
+
+    thread = Thread(target=make, name="slidewise-compile")
+    thread.start()
+
+    def over() -> bool:
+        if thread.is_alive():
+            return False
+        if stores:
+            _begin(live, stores[0])
+        return True
+
+    return over
+
+
+def warm(store: NativeStore) -> None:
+    """Run every pass once over a row, which is forgotten again."""
+    store.new_slots([None])
+    store.one_slot[0] = store.slots[None]
+    passes.arrive(store.block.address, 1)
+    store.run(1)
+    store.release(None)
+
+
+def _begin(live: Live, store: NativeStore) -> None:
     states = KeyStates(live.key_states, store, live.specs)  # type: ignore[arg-type]
     live.key_states = states
     live.native = NativeWindows(live, store, states)
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from slidewise.arrays import Array
 from slidewise.columns.frames import AnswerColumns, Frame
 from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import columns_of
+from slidewise.engine.column_checks import arrow_type
 from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.keyed import rows as passes
 from slidewise.live.batch.incoming import KeyedRows, values_at
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from slidewise.live.native.push import NativeWindows
 
 _FAR = np.iinfo(np.int64).max
+_MOST_ROWS = 1 << 16  # rows of a batch whose fields are kept for the next one
 
 
 class NativeBatch(KeyedRows):
@@ -41,8 +44,6 @@ class NativeBatch(KeyedRows):
 
     def kind_of(self, name: str) -> Any:
         """A column's Arrow type."""
-        from slidewise.engine.column_checks import arrow_type
-
         if name in self.live.definition.stages.arguments:
             return self.computed[name].type
         return arrow_type(self.frame.column(name), self._columns.get(name))
@@ -62,8 +63,8 @@ class NativeBatch(KeyedRows):
 
 def push_native(native: NativeWindows, filtered: FilteredBatch) -> Any:
     """Take in a batch; a Misfit, and nothing has changed, where the arrays do not hold something, or a row is late."""
-    live, store = native.live, native.store
-    batch = NativeBatch(live, filtered.frame)
+    store = native.store
+    batch = NativeBatch(native.live, filtered.frame)
     m = batch.count
     if not m:
         raise Misfit
@@ -71,55 +72,67 @@ def push_native(native: NativeWindows, filtered: FilteredBatch) -> Any:
         store.set_rows(m)
     _read_times(native, batch, m)
     _read_inputs(native, batch, m)
-    keys = batch.keys_of_rows()
-    return take_in(native, batch, filtered, keys, m)
+
+    def answered(kept: Array | None) -> Any:
+        rows = batch
+        if kept is not None:
+            rows = NativeBatch(native.live, batch.frame.take(kept))
+        return rows.frame.with_columns(_answers(native, rows, m, kept))
+
+    new = find_slots(native, batch.keys_of_rows(), m)
+    result, late = take_in(native, m, new, batch.kind, answered)
+    filtered.commit(np.zeros(m, np.bool_) if late is None else late)
+    return result
 
 
-def take_in(native: NativeWindows, batch: NativeBatch, filtered: FilteredBatch | None, keys: list[Key], m: int) -> Any:
-    """Let rows that lie in the store's fields, of these keys, into the windows; returns the table with answers."""
+def take_in(
+    native: NativeWindows, m: int, new: list[Key], kind: str | None, answered: Callable[[Array | None], Any]
+) -> tuple[Any, Array | None]:
+    """Let m rows that lie in the store's fields into the windows of their slots.
+
+    `answered` makes a table of the answers to those rows that are not late, None for all. Returns it, and which rows
+    were dropped as late, None where none was. `new` keys are forgotten where this raises.
+    """
     live, store = native.live, native.store
-    new = _find_slots(native, keys, m)
     specs = 0
-    arrived = False
+    late = kept = None
     try:
-        outcome = passes.arrive(store.block.address, m)
-        if outcome != passes.FINE:
+        if passes.arrive(store.block.address, m) != passes.FINE:
             raise Misfit
-        arrived = True
         for spec in store.specs:
             if spec.floats:
                 _cut_floats(spec, store.times.data[:m].view(np.float64))
         store.run(m)
         specs = len(store.specs)
-        late = store.late.data[:m].copy() if store.block.numbers[passes.LATE] else None
-        kept = None if late is None else np.flatnonzero(~late)
-        frame = batch.frame if kept is None else batch.frame.take(kept)
-        if kept is not None:
-            kind, batch = batch.kind, NativeBatch(live, frame)
-            batch.kind = kind
-        answers = _answers(native, batch, m, kept)
-        result = frame.with_columns(answers)
-    except BaseException:
+        if store.block.numbers[passes.LATE]:
+            late = store.late.data[:m].copy()
+            kept = np.flatnonzero(~late)
+        result = answered(kept)
+    except BaseException as error:
         if specs:
             store.undo(m, specs)
-        elif arrived:
-            pass  # `run` has taken it back
         for key in new:
             store.release(key)
+        if isinstance(error, Exception):
+            raise Misfit from error  # the panes raise it in their words
         raise
     taken = m if kept is None else len(kept)
     if store.kind and taken:
-        times = store.times.data[:m] if store.kind == passes.WHOLE else store.times.data[:m].view(np.float64)
-        live.see([(times if kept is None else times[kept]).max().item()])
-        live.time_reader.kind = batch.kind
-        live.time_reader.fractions |= store.kind == passes.FLOATS
+        times = store.times.data[:m]
+        if store.kind == passes.FLOATS:
+            times = times.view(np.float64)
+            live.time_reader.fractions = True
+        newest = (times if kept is None else times[kept]).max().item()
+        if live.seen is None or newest > live.seen:
+            live.seen = newest
+        live.time_reader.kind = kind
     live.answers += taken
     live.events += m
     if kept is not None:
         _forget_empty(native, new)
-    if filtered is not None:
-        filtered.commit(np.zeros(m, np.bool_) if late is None else late)
-    return result
+    if m > _MOST_ROWS:
+        store.release_rows()
+    return result, late
 
 
 def _forget_empty(native: NativeWindows, new: list[Key]) -> None:
@@ -129,7 +142,15 @@ def _forget_empty(native: NativeWindows, new: list[Key]) -> None:
             store.release(key)
 
 
-def _find_slots(native: NativeWindows, keys: list[Key], m: int) -> list[Key]:
+def find_whole_slots(native: NativeWindows, keys: Array) -> list[Key]:
+    """The same for keys that are whole numbers."""
+    store = native.store
+    if store.whole_keys.find(store.slots, keys, store.slots_of_rows):
+        return find_slots(native, keys.tolist(), len(keys))
+    return []
+
+
+def find_slots(native: NativeWindows, keys: list[Key], m: int) -> list[Key]:
     """Write each row's slot; returns the keys that are new."""
     store = native.store
     slots = store.slots
@@ -221,6 +242,8 @@ def _answers(native: NativeWindows, batch: NativeBatch, m: int, kept: Array | No
             check_inputs(member.member.operator, spec.spec.columns, columns, types)
             found = member_answers(spec, member, m, kept)
             answers[member.member.name] = like, typed(member.member.operator, columns, types, found, member.member.name)
+    if not batch.live.definition.stages.results:
+        return {name: (native.likes[name], answers[name][1]) for name in batch.live.definition.columns}
     return batch.results(answers)
 
 
@@ -233,7 +256,6 @@ def member_answers(spec: SpecStore, member: MemberStore, m: int, kept: Array | N
         return Answers([held], None if valid.all() else valid)
     valid = member.valid.data[rows].copy()
     return Answers([output.data[rows].copy() for output in member.outputs], None if valid.all() else valid)
-
 
 
 def open_for(live: Live, frame: Frame) -> None:

@@ -110,6 +110,11 @@ class NativePane:
         """The rows that later windows may hold, oldest first."""
         return window_rows(self._store, self._slot)[0]
 
+    def newest_row(self) -> tuple[Any, ...]:
+        """The newest row, of which there must be one."""
+        at = self._store.rows_of(self._slot)[-2:-1]
+        return tuple(column.tolist()[0] for column in window_arrays(self._store, at))
+
     def held(self) -> int:
         """How many rows there are."""
         return self._store.count(self._slot)

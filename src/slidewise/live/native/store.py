@@ -1,8 +1,9 @@
-"""The windows of all keys of a live definition, in arrays: one slot for each key, and one arena for each window spec."""
+"""The windows of all keys of a live definition, in arrays: a slot for each key, and an arena for each window spec."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,46 @@ class InputColumn(NamedTuple):
     name: str
     dtype: str
     rows: Field
+
+
+class WholeKeys:
+    """A hash table of the slots of keys that are whole numbers, for batches: made anew once keys were forgotten."""
+
+    def __init__(self) -> None:
+        self._table: Array | None = None
+        self._bits = 0
+        self._size = 0  # keys of the store that it knows of
+
+    def forget(self) -> None:
+        """Be made anew when it is needed next."""
+        self._table = None
+
+    def find(self, known: dict[Key, int], keys: Array, out: Field) -> int:
+        """Write the slots of keys into the first places; how many have none."""
+        if self._table is None or self._size != len(known):
+            self._make(known)
+        assert self._table is not None
+        address = keys.__array_interface__["data"][0]
+        missing: int = passes.find_keys(self._table.ctypes.data, self._bits, address, out.address, len(keys))
+        return missing
+
+    def _make(self, known: dict[Key, int]) -> None:
+        """Enter all keys, or those that have come since."""
+        if self._table is None or 2 * len(known) > 1 << self._bits:
+            self._bits = max(10, (2 * len(known)).bit_length() + 1)
+            self._table = np.full(2 << self._bits, -1, np.int64)
+            self._size = 0
+        later = list(islice(known.items(), self._size, None))
+        whole = [(int(key), slot) for key, slot in later if isinstance(key, int | float) and _is_whole(key)]
+        pairs = np.array(whole, np.int64).reshape(-1, 2)
+        keys, slots = pairs[:, 0].copy(), pairs[:, 1].copy()
+        passes.enter_keys(self._table.ctypes.data, self._bits, keys.ctypes.data, slots.ctypes.data, len(keys))
+        self._size = len(known)
+
+
+def _is_whole(key: float) -> bool:
+    """Whether a number equals a 64-bit integer."""
+    return key == key and -(2**63) <= key < 2**63 and int(key) == key
 
 
 class MemberStore:
@@ -50,19 +91,16 @@ class MemberStore:
         self.pointers_before = store.row_room.field("int64", 6)
         self.touched = spec.touches.field("int64")
         self.valid = store.row_room.field("bool")
-        rooms = {
-            **{"RA": store.slot_room, "AB": store.slot_room, "RAs": store.row_room, "ABs": store.row_room},
-            **{"O": store.row_room, "S": spec.arena, "T": spec.touches},
-        }
+        rooms = {"RA": store.slot_room, "AB": store.slot_room, "S": spec.arena, "T": spec.touches}
         self.parts: dict[str, list[Field]] = {"x": inputs}
-        for letter, fields in source.stored_fields(layout, dtypes, spec.running):
+        stored = source.stored_fields(layout, dtypes, spec.running)
+        for letter, fields in stored:
             if letter != "x":
-                self.parts[letter] = [rooms[letter].field(dtype) for dtype in fields]
+                self.parts[letter] = [rooms.get(letter, store.row_room).field(dtype) for dtype in fields]
         self.outputs = self.parts["O"]
         fixed = [store.slots_of_rows, spec.at, spec.gone, spec.held, spec.asked, spec.nexts, spec.prevs]
         fixed += [self.pointers, self.pointers_before, self.touched, self.valid]
-        order = [field for letter, _ in source.stored_fields(layout, dtypes, spec.running) for field in self.parts[letter]]
-        self.block = Block(source.NUMBERS, [*fixed[:-1], self.valid, *order])
+        self.block = Block(source.NUMBERS, [*fixed, *(field for letter, _ in stored for field in self.parts[letter])])
         self.block.numbers[source.LEAST] = member.least
 
     def undo(self, slots: Array) -> None:
@@ -204,6 +242,11 @@ class SpecStore:
         return int(self.heads.data[3 * slot + 2])
 
 
+def _view(array: Any) -> Any:
+    """A view whose elements are read and written fast, one by one."""
+    return memoryview(array)
+
+
 class NativeStore:
     """All windows of a live definition; `slots` has each key's number.
 
@@ -212,6 +255,7 @@ class NativeStore:
 
     def __init__(self, reads: list[int], readers: int, dtypes: dict[str, str]) -> None:
         self.slots: dict[Key, int] = {}
+        self.whole_keys = WholeKeys()
         self.slot_room, self.row_room = Room(_SLOTS), Room(_ROWS)
         self.size = 0  # slots that have been given
         self.free_slots: list[int] = []
@@ -247,19 +291,18 @@ class NativeStore:
         self.block.bind()
         for spec in self.specs:
             spec.bind()
-        self.one_slot = memoryview(self.slots_of_rows.data)
-        self.one_tick = memoryview(self.ticks.data if self.kind != passes.FLOATS else self.ticks.data.view("float64"))
-        self.one_counted = [memoryview(field.data) for field in self.counted]
-        self.one_input = {name: memoryview(column.rows.data) for name, column in self.inputs.items()}
-        self.one_answer: list[Any] = []
+        floats = self.kind == passes.FLOATS
+        self.one_slot = _view(self.slots_of_rows.data)
+        self.one_tick = _view(self.ticks.data.view("float64") if floats else self.ticks.data)
+        self.one_counted = [_view(field.data) for field in self.counted]
+        self.one_input = {name: _view(column.rows.data) for name, column in self.inputs.items()}
+        self.one_answer: list[tuple[Any, Any, int]] = []
         for spec in self.specs:
             for member in spec.members:
-                if member.kernel is None:
-                    self.one_answer.append((None, memoryview(spec.held.data), member.member.least, None))
-                    continue
-                assert member.valid is not None
-                outputs = [memoryview(output.data) for output in member.outputs]
-                self.one_answer.append((memoryview(member.valid.data), outputs[0], 0, outputs))
+                if member.valid is None:
+                    self.one_answer.append((None, _view(spec.held.data), member.member.least))
+                else:
+                    self.one_answer.append((_view(member.valid.data), _view(member.outputs[0].data), 0))
 
     def set_rows(self, m: int) -> None:
         """Have fields for m rows."""
@@ -268,6 +311,13 @@ class NativeStore:
             for field in self.counted:
                 field.data[:] = True
             self.bind()
+
+    def release_rows(self) -> None:
+        """Let go of the fields of a large batch."""
+        for spec in self.specs:
+            spec.touches.renew(2 * _ROWS)
+            spec.block.numbers[passes.NEW_COUNT] = 0
+        self.set_rows(_ROWS)
 
     def new_slots(self, keys: list[Key]) -> None:
         """Give slots to keys that have none."""
@@ -289,6 +339,7 @@ class NativeStore:
     def release(self, key: Key) -> None:
         """Forget a key."""
         slot = self.slots.pop(key)
+        self.whole_keys.forget()
         for spec in self.specs:
             spec.release(slot)
         self.free_slots.append(slot)
