@@ -3,7 +3,7 @@
 Contenders take turns, and the median turn counts. The events are those of 1,000 machines, each with a temperature every
 few seconds; the definition is one maximum and one mean over ten minutes.
 
-    python benchmarks/definitions.py [--quick]
+    python benchmarks/definitions.py [--quick] [--live]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -108,6 +109,35 @@ def timed_by_hand(events: list[dict[str, Any]]) -> Callable[[], Callable[[], Non
                 for window in windows[event["machine"]]:
                     window.insert(event["ts"], event["temp"])
                     window.query()
+
+        return run
+
+    return make
+
+
+def river_by_hand(events: list[dict[str, Any]]) -> Callable[[], Callable[[], None]]:
+    """A dict of river's means over time; it has no maximum over time."""
+    from river import stats, utils  # type: ignore[import-not-found,unused-ignore]
+
+    half = len(events) // 2
+
+    def make() -> Callable[[], None]:
+        means: dict[int, Any] = {}
+
+        def push(event: dict[str, Any]) -> float:
+            mean = means.get(event["machine"])
+            if mean is None:
+                mean = means[event["machine"]] = utils.TimeRolling(stats.Mean(), period=WINDOW)
+            mean.update(event["temp"], t=event["ts"])
+            answer: float = mean.get()
+            return answer
+
+        for event in events[:half]:
+            push(event)
+
+        def run() -> None:
+            for event in events[half:]:
+                push(event)
 
         return run
 
@@ -225,7 +255,9 @@ def peers_on_tables(table: pa.Table) -> dict[str, Callable[[], Callable[[], Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer events and turns")
-    quick = parser.parse_args().quick
+    parser.add_argument("--live", action="store_true", help="only single events and batches, saved by themselves")
+    given = parser.parse_args()
+    quick = given.quick
     console = make_console(110)
     machine = describe_machine(["numpy", "numba", "pyarrow", "pandas", "polars", "duckdb"])
     console.print(machine)
@@ -252,6 +284,8 @@ def main() -> None:
         "a dict of deques by hand": deques_by_hand(events),
         "sw.Timed in a dict": timed_by_hand(events[half:]),
     }
+    if find_spec("river"):
+        one_by_one["river, the mean alone"] = river_by_hand(events)
     found = medians(one_by_one, turns)
     report(f"one event at a time, {KEYS:,} keys, {half:,} events", "live.push", found, half)
 
@@ -262,6 +296,10 @@ def main() -> None:
     found = medians({"a dict of deques by hand": deques_by_hand(events), **contenders}, max(3, turns // 2))
     report("batches", "a dict of deques by hand", found, half)
 
+    fields = ("part", "contender", "events", "us_per_event", "ratio")
+    if given.live:
+        say_saved(console, [save_csv("definitions_live.csv", machine, fields, rows)])
+        return
     large = pa.Table.from_pylist(make_events(100_000 if quick else 1_000_000))
     found = medians(peers_on_tables(large), 3 if quick else 5)
     report(f"tables of {len(large):,} rows, everyone as installed", "slidewise, pyarrow", found, len(large))
@@ -276,7 +314,6 @@ def main() -> None:
     if quick:
         console.print("a quick run is not saved")
         return
-    fields = ("part", "contender", "events", "us_per_event", "ratio")
     say_saved(console, [save_csv("definitions.csv", machine, fields, rows)])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -41,11 +40,10 @@ SCHEMA = pa.schema(
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let windows lie in arrays from the first event on that may."""
     monkeypatch.setattr(plan, "FROM_EVENTS", 1)
     monkeypatch.setattr(plan, "IN_BACKGROUND", False)
-    yield
 
 
 def in_panes(definition: sw.Sliding, **options: Any) -> Any:

@@ -101,7 +101,7 @@ class Room:
         return sum(field.data.nbytes for field in self._fields)
 
 
-class Block:
+class AddressBlock:
     """What a pass takes: the addresses of fields, in order, behind a few numbers of its own."""
 
     def __init__(self, numbers: int, fields: list[Field]) -> None:

@@ -13,7 +13,7 @@ from slidewise.engine.window_spec import Member, WindowSpec
 from slidewise.kernels.codegen.kernel import Kernel
 from slidewise.kernels.keyed import rows as passes
 from slidewise.kernels.keyed import source
-from slidewise.kernels.keyed.memory import Block, Field, Room
+from slidewise.kernels.keyed.memory import AddressBlock, Field, Room
 from slidewise.live.types import Key
 from slidewise.windows.kind import Keeps
 
@@ -100,7 +100,9 @@ class MemberStore:
         self.outputs = self.parts["O"]
         fixed = [store.slots_of_rows, spec.at, spec.gone, spec.held, spec.asked, spec.nexts, spec.prevs]
         fixed += [self.pointers, self.pointers_before, self.touched, self.valid]
-        self.block = Block(source.NUMBERS, [*fixed, *(field for letter, _ in stored for field in self.parts[letter])])
+        self.block = AddressBlock(
+            source.NUMBERS, [*fixed, *(field for letter, _ in stored for field in self.parts[letter])]
+        )
         self.block.numbers[source.LEAST] = member.least
 
     def undo(self, slots: Array) -> None:
@@ -152,7 +154,7 @@ class SpecStore:
         ]
         fields = [store.slots_of_rows, store.times, store.numbers, store.counted[reader], self.cuts, self.at, self.gone]
         fields += [self.held, self.heads, self.heads_before, self.new_chunks, self.nexts, self.prevs, self.frees]
-        self.block = Block(passes.SLIDE_NUMBERS, [*fields, self.places, *pairs])
+        self.block = AddressBlock(passes.SLIDE_NUMBERS, [*fields, self.places, *pairs])
         numbers = self.block.numbers
         numbers[0], numbers[passes.COLUMNS] = kind, len(self.inputs) if not self.running else 0
         numbers[passes.REACH] = min(spec.whole, 2**63 - 1)
@@ -271,7 +273,7 @@ class NativeStore:
         self.specs: list[SpecStore] = []
         self.kind = passes.NO_TIME
         fields = [self.slots_of_rows, self.ticks, self.times, self.numbers, self.newest, self.counts]
-        self.block = Block(passes.ARRIVE_NUMBERS, [*fields, self.newest_before, self.late])
+        self.block = AddressBlock(passes.ARRIVE_NUMBERS, [*fields, self.newest_before, self.late])
         self.block.numbers[passes.UNIT] = 1
 
     def fill(self, specs: Sequence[WindowSpec], kernels: list[list[Kernel | None]], kind: int, drops: bool) -> None:
