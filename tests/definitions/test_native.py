@@ -48,7 +48,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_panes(definition: sw.Sliding, **options: Any) -> Any:
     live = definition.live(**options)
-    live.may_be_native = False
+    live.opening = None
     return live
 
 

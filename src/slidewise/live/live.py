@@ -11,14 +11,14 @@ from slidewise.definition import Definition, check_no_lookahead
 from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import without_nan
 from slidewise.engine.window_spec import WindowSpec, readers_of, split_by_generation, window_specs_of
-from slidewise.errors import InputError, SlidewiseError, TimeOrderError
-from slidewise.live.event_times import NUMBER, TimeReader
+from slidewise.errors import InputError, SlidewiseError
+from slidewise.live.event_times import TimeReader
 from slidewise.live.first_answers import Firsts, specs_of_rows_before
 from slidewise.live.key_state import KeyState
 from slidewise.live.keys import SIMPLE, canonical
+from slidewise.live.late_errors import late_error, released_error
 from slidewise.live.missing_values import ColumnKinds
-from slidewise.live.native import plan
-from slidewise.live.native.plan import Misfit
+from slidewise.live.native.plan import Misfit, Opening, may_be_native
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.shared_pane import plan_sharing
 from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
@@ -82,9 +82,7 @@ class Live:
         self.ready: list[dict[str, Any]] = []
         self.callback = answered
         self.aside = aside or SetAside()
-        self.may_be_native = plan.may_be_native(self)  # whether windows may come to lie in arrays
-        self._opening: Callable[[], bool] | None = None  # while a thread compiles what arrays need
-        self._attempts = 0
+        self.opening = Opening(self) if may_be_native(self) else None  # while windows may come to lie in arrays
         self._one_key = definition.by[0] if len(definition.by) == 1 else None
 
     def new_key_state(self) -> Any:
@@ -120,7 +118,7 @@ class Live:
             return self.drop(row, AHEAD)
         if self.aside.is_released(time):
             if self.late == "error":
-                raise self.released_error(time, "the event's time")
+                raise released_error(self, time, "the event's time")
             return self.drop(row, LATE)
         events = self.events
         try:
@@ -128,15 +126,6 @@ class Live:
         finally:
             if guard is not None and self.events != events:
                 guard.accept(time)
-
-    def released_error(self, time: Time, what: str) -> TimeOrderError:
-        """The error for an event that the stream which this goes on from has had, or dropped."""
-        shown = self.time_reader.shown
-        assert self.aside.released is not None
-        return TimeOrderError(
-            f"{what}, {shown(time)}, is not after {shown(self.aside.released)}, up to which the stream that this goes "
-            "on from has taken events in; push those after it, or use live_from(..., late='drop')"
-        )
 
     def drop(self, row: EventRow, reason: str) -> Any:
         """Count an event that is not taken in, and hand it to `late_to`; returns what `push` gives then."""
@@ -157,22 +146,20 @@ class Live:
     def _push(self, row: EventRow) -> Any:
         """Take an event into all windows of its key, or into none, and answer; or let it wait."""
         native = self.native
-        if native is None or self.buffer is not None:
+        if native is None:
             return self._push_into_panes(row)
         try:
             return native.push(row)
         except Misfit:
-            answers = self._push_into_panes(row)
-            native.misfit()
-            return answers
+            return native.misfit(self._push_into_panes(row))
 
     def _push_into_panes(self, row: EventRow) -> Any:
         """Take an event into all panes of its key, or into none, and answer; or let it wait."""
         key, time, kind = self.read(row)
         if self.buffer is not None:
             return self._wait(row, key, time, kind)
-        if (self.may_be_native and self.events >= plan.FROM_EVENTS) or self._opening is not None:
-            self._go_native(row)
+        if self.opening is not None:
+            self.opening.consider(row)
         key_state = self.own(key)
         if key_state is None:
             key_state = KeyState(self.specs)
@@ -216,28 +203,10 @@ class Live:
         self.answers += 1
         return columns
 
-    def _go_native(self, row: EventRow) -> None:
-        """Let windows lie in arrays once their passes are compiled, if they hold an event like this."""
-        if self._opening is not None:
-            if self._opening():
-                self._opening = None
-            return
-        self._attempts += 1
-        if self._attempts > plan.MOST_MISFITS or self.aside.released is not None:
-            self.may_be_native = False
-            return
-        types = plan.types_in_event(self, self.computed.extended(row))
-        if types is not None and not self.kinds.unknown:
-            from slidewise.live.native import push
-
-            begin = push.open_in_background if plan.IN_BACKGROUND else push.open_windows
-            self._opening = begin(self, types, self.time_reader.fractions)
-
     def own(self, key: Key) -> KeyState | None:
         """A key's panes, which may be changed; None where it has had no events."""
-        if self.native is None and type(self.key_states) is dict:
-            return self.key_states.get(key)
-        owned: KeyState | None = self.key_states.own(key)  # type: ignore[attr-defined]
+        key_states: Any = self.key_states
+        owned: KeyState | None = key_states.get(key) if type(key_states) is dict else key_states.own(key)
         return owned
 
     def _spec_at(self, at: int) -> WindowSpec | None:
@@ -288,13 +257,7 @@ class Live:
         """Drop a late event, or refuse it."""
         if self.late == "drop":
             return self.drop(row, LATE)
-        assert key_state.now is not None
-        reader = self.time_reader
-        whose = f" of the key {key!r}" if self.definition.by else ""
-        raise TimeOrderError(
-            f"the event's time {reader.shown(time)} lies before {reader.shown(key_state.now)}, the newest"
-            f"{whose}; sort the events, or use live(late='drop') or live(late='{example_wait(reader.kind)}')"
-        )
+        raise late_error(self, key, time, key_state.now or 0)
 
     def key_of(self, row: EventRow) -> Key:
         """An event's key in canonical form."""
@@ -484,8 +447,3 @@ class Live:
 
     def __repr__(self) -> str:
         return f"<Live of {len(self)} keys, {self.events} events, late={self.late!r}>"
-
-
-def example_wait(kind: str | None) -> str:
-    """An example of a bound for late events that goes with a kind of time."""
-    return "wait:10" if kind == NUMBER else "wait:10s"

@@ -14,7 +14,8 @@ from slidewise.errors import TimeOrderError
 from slidewise.live.batch.evaluate import evaluate
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
-from slidewise.live.live import Live, example_wait
+from slidewise.live.late_errors import example_wait, released_error
+from slidewise.live.live import Live
 from slidewise.live.native import plan
 from slidewise.live.native.plan import Misfit
 from slidewise.live.operator_errors import raise_operator_error
@@ -54,16 +55,14 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
             return push_native(native, filtered)
         except Misfit:
             result = _push_into_panes(live, filtered)
-            if len(filtered.frame):
-                native.misfit()
-            return result
+            return native.misfit(result) if len(filtered.frame) else result
     return _push_into_panes(live, filtered)
 
 
 def _native(live: Live, filtered: FilteredBatch) -> NativeWindows | None:
     """The windows in arrays, if there are any, or may be from now on."""
     frame = filtered.frame
-    if live.native is None and live.may_be_native and len(frame) and live.events + len(frame) >= plan.FROM_EVENTS:
+    if live.opening is not None and len(frame) and live.events + len(frame) >= plan.FROM_EVENTS:
         from slidewise.live.native.push_many import open_for
 
         open_for(live, frame)
@@ -79,7 +78,7 @@ def _push_into_panes(live: Live, filtered: FilteredBatch) -> Any:
         released = incoming.times <= live.aside.released
         if live.late == "error" and released.any():
             row = int(released.argmax())
-            raise live.released_error(incoming.times.tolist()[row], f"the time in row {row}")
+            raise released_error(live, incoming.times.tolist()[row], f"the time in row {row}")
         late |= released
     dropped = int(late.sum())
     if dropped and live.late == "error":

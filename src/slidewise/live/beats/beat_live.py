@@ -16,7 +16,8 @@ from slidewise.errors import InputError, SlidewiseError, TimeOrderError, WindowE
 from slidewise.live.beats.key_state import BeatKeyState, BeatWindow, beat_windows
 from slidewise.live.event_times import NUMBER
 from slidewise.live.keys import key_parts
-from slidewise.live.live import Answered, Live, example_wait
+from slidewise.live.late_errors import example_wait
+from slidewise.live.live import Answered, Live
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.reorder_buffer import Event, sort_peers
 from slidewise.live.set_aside import LATE, PushResult, SetAside

@@ -74,10 +74,12 @@ def window_arrays(spec: SpecStore, at: Array) -> list[Array]:
 
 
 def swag_state(member: MemberStore, rows: list[Row], places: Array, slot: int) -> tuple[list[int], list[Any]]:
-    """What a SWAG over these rows, of which there are some, dumps: its pointers, and its states."""
+    """What a SWAG over these rows dumps: its pointers, and its states."""
     operator = member.member.operator
     if member.kernel is None:
-        return [], [*(operator.lift(*row[1:]) for row in rows), len(rows)]
+        return [], [*([operator.lift(*rows[0][1:])] * len(rows) if rows else []), len(rows)]
+    if not rows:
+        return [0] * 5, [operator.identity] * 2
     number = {place: i for i, place in enumerate(places.tolist())}
     L, R, A, B, E = (number[place] for place in member.pointers.data[6 * slot + 1 : 6 * slot + 6].tolist())
     like = operator.lift(*rows[0][1:])

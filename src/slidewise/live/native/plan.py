@@ -8,6 +8,7 @@ From then on a key's windows go over with its next event: no event pays for all 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from slidewise.engine.window_spec import WindowSpec
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from slidewise.kernels.codegen.kernel import Kernel
     from slidewise.live.live import Live
     from slidewise.live.native.store import NativeStore
+    from slidewise.live.types import EventRow
 
 FROM_EVENTS = 2_000
 MOST_MISFITS = 16  # events or batches that arrays do not hold, after which they are given up
@@ -66,6 +68,34 @@ def _member_fits(operator: Any, algorithm: Any) -> bool:
         and operator.answers is None
         and algorithm in (DabaLite, None)
     )
+
+
+class Opening:
+    """What leads a live definition from panes to arrays: it looks at events until there have been enough of them."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._compiled: Callable[[], None] | None = None  # while a thread compiles: goes over once it is done
+        self._attempts = 0
+
+    def consider(self, row: EventRow) -> None:
+        """Let windows lie in arrays once their passes are compiled, if they hold an event like this."""
+        live = self._live
+        if self._compiled is not None:
+            self._compiled()
+            return
+        if live.events < FROM_EVENTS:
+            return
+        self._attempts += 1
+        if self._attempts > MOST_MISFITS or live.aside.released is not None:
+            live.opening = None
+            return
+        types = types_in_event(live, live.computed.extended(row))
+        if types is not None and not live.kinds.unknown:
+            from slidewise.live.native import push
+
+            begin = push.open_in_background if IN_BACKGROUND else push.open_windows
+            self._compiled = begin(live, types, live.time_reader.fractions)
 
 
 def store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStore | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from slidewise.engine.computed.columns import like_column
 from slidewise.errors import SlidewiseError
@@ -19,6 +19,7 @@ from slidewise.live.types import EventRow, Key
 if TYPE_CHECKING:
     from slidewise.live.live import Live
 
+T = TypeVar("T")
 _TYPES: dict[str, type] = {"float64": float, "int64": int}
 
 
@@ -160,25 +161,25 @@ class NativeWindows:
             del panes[key]
         return store.slots[key]
 
-    def misfit(self) -> None:
-        """Note that the panes took in what the arrays do not hold; after many such they are given up, key by key."""
+    def misfit(self, result: T) -> T:
+        """Note that the panes took in what the arrays do not hold, with this result; after many such the arrays are
+        given up, key by key."""
         self.misfits += 1
         if self.misfits >= MOST_MISFITS:
             self.live.native = None
-            self.live.may_be_native = False
+        return result
 
 
 def open_windows(live: Live, types: dict[str, str], floats: bool) -> None:
     """Let a live definition go over to arrays, unless its operators do not compile for columns of these types."""
-    live.may_be_native = False
+    live.opening = None
     store = store_of(live, types, floats)
     if store is not None:
         _begin(live, store)
 
 
-def open_in_background(live: Live, types: dict[str, str], floats: bool) -> Callable[[], bool]:
-    """The same, compiled by a thread of its own; the function that is returned says whether this is over by now."""
-    live.may_be_native = False
+def open_in_background(live: Live, types: dict[str, str], floats: bool) -> Callable[[], None]:
+    """The same, compiled by a thread of its own; the function that is returned goes over once that is done."""
     stores: list[NativeStore] = []
 
     def make() -> None:
@@ -191,14 +192,13 @@ def open_in_background(live: Live, types: dict[str, str], floats: bool) -> Calla
     thread = Thread(target=make, name="slidewise-compile")
     thread.start()
 
-    def over() -> bool:
-        if thread.is_alive():
-            return False
-        if stores:
-            _begin(live, stores[0])
-        return True
+    def go_over() -> None:
+        if not thread.is_alive():
+            live.opening = None
+            if stores:
+                _begin(live, stores[0])
 
-    return over
+    return go_over
 
 
 def warm(store: NativeStore) -> None:

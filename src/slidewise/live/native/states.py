@@ -9,7 +9,14 @@ from slidewise.arrays import Array
 from slidewise.kernels.keyed import rows as passes
 from slidewise.live.first_answers import Firsts
 from slidewise.live.key_state import KeyState
-from slidewise.live.native.conversion import key_state_of, running_pane, state_at, window_arrays, window_rows
+from slidewise.live.native.conversion import (
+    key_state_of,
+    running_pane,
+    state_at,
+    swag_state,
+    window_arrays,
+    window_rows,
+)
 from slidewise.live.native.store import MemberStore, NativeStore, SpecStore
 from slidewise.live.types import Key, Place
 
@@ -62,13 +69,14 @@ class KeyStates(MutableMapping[Key, Any]):
 class NativeKeyState:
     """The state of a key in the arrays, as reads see it."""
 
-    __slots__ = ("_specs", "firsts", "slot", "store")
+    __slots__ = ("_panes", "_specs", "firsts", "slot", "store")
 
     def __init__(self, store: NativeStore, slot: int, specs: Sequence[WindowSpec]) -> None:
         self.store = store
         self.slot = slot
         self._specs = specs
         self.firsts: Firsts = []
+        self._panes: list[Any] | None = None
 
     @property
     def now(self) -> Any:
@@ -83,8 +91,10 @@ class NativeKeyState:
     @property
     def panes(self) -> list[Any]:
         """Its windows."""
-        specs = self.store.specs
-        return [running_pane(spec, self.slot) if spec.running else NativePane(spec, self.slot) for spec in specs]
+        if self._panes is None:
+            specs, slot = self.store.specs, self.slot
+            self._panes = [running_pane(spec, slot) if spec.running else NativePane(spec, slot) for spec in specs]
+        return self._panes
 
     def as_panes(self) -> KeyState:
         """A copy that has panes."""
@@ -114,6 +124,11 @@ class NativePane:
         """The newest row, of which there must be one."""
         at = self._store.rows_of(self._slot)[-2:-1]
         return tuple(column.tolist()[0] for column in window_arrays(self._store, at))
+
+    def dump(self) -> tuple[list[tuple[Any, ...]], list[tuple[list[int], list[Any]]]]:
+        """The rows, and what a SWAG of each member over them dumps."""
+        rows, places = window_rows(self._store, self._slot)
+        return rows, [swag_state(member, rows, places, self._slot) for member in self._store.members]
 
     def held(self) -> int:
         """How many rows there are."""

@@ -179,9 +179,11 @@ class SpecStore:
         if self.running or missing <= 0:
             return
         first = self.chunks.size
-        self.chunks.grow(first + missing)
-        self.arena.grow(self.chunks.size * passes.CHUNK)
-        self.bind()
+        try:
+            self.chunks.grow(first + missing)
+            self.arena.grow(self.chunks.size * passes.CHUNK)
+        finally:
+            self.bind()
         passes.free_chunks(self.block.address, first, self.chunks.size)
 
     def begin(self, slots: Array) -> None:
@@ -328,8 +330,10 @@ class NativeStore:
         reused = [self.free_slots.pop() for _ in range(min(len(keys), len(self.free_slots)))]
         fresh = len(keys) - len(reused)
         if self.size + fresh > self.slot_room.size:
-            self.slot_room.grow(self.size + fresh)
-            self.bind()
+            try:
+                self.slot_room.grow(self.size + fresh)
+            finally:
+                self.bind()
         numbers = [*reused, *range(self.size, self.size + fresh)]
         self.size += fresh
         slots = np.array(numbers, np.int64)

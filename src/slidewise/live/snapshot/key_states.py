@@ -91,6 +91,19 @@ def write_pane(out: Writer, pane: Pane) -> None:
         _write_cells(out, pane)
     elif isinstance(pane, RowPane | SharedPane):
         _write_rows(out, pane)
+    else:
+        _write_native(out, pane)
+
+
+def _write_native(out: Writer, pane: Any) -> None:
+    """A window in arrays, see `live.native.states`, as a pane of the same rows is written."""
+    rows, swags = pane.dump()
+    write_plain(out.row, rows, f"a row of {pane.spec.members[0].name!r}")
+    out.value(False)
+    out.size(0)
+    for member, (numbers, states) in zip(pane.spec.members, swags, strict=True):
+        out.row(numbers)
+        write_states(out, member, states)
 
 
 def _write_rows(out: Writer, pane: RowPane | SharedPane) -> None:

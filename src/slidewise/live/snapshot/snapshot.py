@@ -65,8 +65,7 @@ def snapshot(live: Live, key: bytes | None = None) -> bytes:
         write_beats(out, live)
         return sealed(live.definition, max(4, out.version), bytes(out.data), key)
     out.size(len(live.key_states))
-    for name, state in live.key_states.items():
-        key_state = state if isinstance(state, RevisableState) else state.as_panes()
+    for name, key_state in live.key_states.items():
         write_plain(out.value, name, "a key")
         out.value(key_state.now)
         out.size(key_state.count)
