@@ -361,13 +361,17 @@ def test_rare_keys_are_small() -> None:
     code = """
 import os
 from datetime import datetime, timedelta
+import pyarrow as pa
 import slidewise as sw
 
 def size():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 noon = datetime(2024, 3, 1, 12)
-live = sw.Sliding(by="k", on="t", top=sw.max("x").over("1h")).live()
+health = sw.Sliding(by="k", on="t", top=sw.max("x").over("1h"))
+rows = pa.table({"k": [1] * 3_000, "t": [noon] * 3_000, "x": [1.0] * 3_000})
+health.live().push_many(rows)  # which loads the compiler
+live = health.live()
 live.push({"k": -1, "t": noon, "x": 1.0})
 before = size()
 for i in range(3):
