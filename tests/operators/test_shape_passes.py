@@ -1,4 +1,4 @@
-"""The passes of skew, kurtosis, slope and weighted_mean give the bits of the interpreted operators, and nulls alike."""
+"""The passes of variances, skew, kurtosis, slope and weighted_mean give the bits of the interpreted operators, and nulls alike."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS: dict[str, Callable[[random.Random], float]] = {
     "equal": lambda choose: 3.0 if choose.random() < 0.98 else 3.5,
     "both signs": lambda choose: choose.choice([-1.0, -0.5, 0.5, 1.0]),
 }
-OPERATORS = (sw.skew, sw.kurtosis, sw.slope, sw.weighted_mean)
+OPERATORS = (sw.variance, sw.stddev, sw.skew, sw.kurtosis, sw.slope, sw.weighted_mean)
 
 
 def inputs(op: sw.Operator, x: Any, y: Any) -> tuple[Any, ...]:
@@ -87,11 +87,14 @@ def test_windows_of_any_bounds_have_the_bits_of_the_general_kernel(longest: int)
     x, y = choose.normal(size=(2, 12_000))
     x[choose.integers(0, len(x), 3)] = 1e12, np.nan, -1e40
     whole = choose.integers(2**61, 2**61 + 10**6, len(x))
+    still = np.repeat(choose.integers(0, 3, 40), 300).astype(float)
     starts, ends = some_bounds(len(x), longest, longest)
     for op in OPERATORS:
         cases = [inputs(op, x, y)]
         if op is sw.slope:
             cases.append((y, whole, np.full(len(x), 10**9)))
+        if op in (sw.variance, sw.stddev):
+            cases += [(column,) for column in (whole, choose.integers(0, 9, len(x)), still, 2**60 + still.astype(int))]
         for columns in cases:
             kernel = kernel_for(op, tuple(str(column.dtype) for column in columns))
             assert kernel is not None

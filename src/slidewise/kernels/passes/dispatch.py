@@ -40,10 +40,10 @@ def run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int
     """
     special = operator.traits.rows_pass
     answers = None
-    if operator.traits.bounds_pass in SHAPES and len(inputs[0]):
-        answers = shapes_of_rows(operator, inputs, offsets, n)
-    elif special is not None and len(inputs[0]):
+    if special is not None and len(inputs[0]):
         answers = ROWS_PASSES[special](operator, inputs[0], offsets, n)
+    if answers is None and operator.traits.bounds_pass in SHAPES and len(inputs[0]):
+        answers = shapes_of_rows(operator, inputs, offsets, n)
     if answers is not None:
         return answers
     kernel = compiled_kernel(operator, inputs)

@@ -1,4 +1,5 @@
-"""Skewness, kurtosis, slopes and weighted means: exact totals answer most windows, and the general kernel the rest."""
+"""Variances, skewness, kurtosis, slopes and weighted means: exact totals answer most windows, and the general kernel
+the rest."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers, kernel_for
 from slidewise.kernels.sums.exact_totals import SURE, UNSURE
+from slidewise.kernels.sums.window_moments import window_moments
 from slidewise.kernels.sums.window_shapes import as_floats, moment_shapes, slope_shapes, weighted_shapes
 from slidewise.operators.operator import Operator
 
@@ -53,6 +55,11 @@ def _answers(op: Operator, inputs: Sequence[Array], starts: Array, ends: Array, 
     return Answers([out], None if valid.all() else valid)
 
 
+def _variances(root: bool, inputs: Sequence[Array], starts: Array, ends: Array, rows: int) -> _Marked | None:
+    x = as_floats(inputs[0])
+    return None if x is None else window_moments(x, starts, ends, rows, root)
+
+
 def _moments(fourth: bool, inputs: Sequence[Array], starts: Array, ends: Array, rows: int) -> _Marked | None:
     x = as_floats(inputs[0])
     return None if x is None else moment_shapes(x, starts, ends, rows, fourth)
@@ -73,6 +80,8 @@ def _means(inputs: Sequence[Array], starts: Array, ends: Array, rows: int) -> _M
 
 
 SHAPES: dict[str | None, Callable[[Sequence[Array], Array, Array, int], _Marked | None]] = {
+    "variance": partial(_variances, False),
+    "stddev": partial(_variances, True),
     "skew": partial(_moments, False),
     "kurtosis": partial(_moments, True),
     "slope": _slopes,

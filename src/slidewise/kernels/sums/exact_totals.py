@@ -37,7 +37,7 @@ Scales = tuple[float, float, float]
 
 
 @jit
-def _window(starts: Array, ends: Array, rows: int, i: int) -> tuple[int, int]:
+def window(starts: Array, ends: Array, rows: int, i: int) -> tuple[int, int]:
     """The bounds of a window: of the last so many rows of a single key, or else as they are given."""
     if rows:
         return max(0, i + 1 - rows), i + 1
@@ -47,15 +47,15 @@ def _window(starts: Array, ends: Array, rows: int, i: int) -> tuple[int, int]:
 @jit
 def stretch(starts: Array, ends: Array, rows: int, i: int, m: int) -> tuple[int, int, int, int]:
     """The windows from i on that share their scales: one past the last, their rows [first, last), the longest's."""
-    s, e = _window(starts, ends, rows, i)
+    s, e = window(starts, ends, rows, i)
     while s >= e:
         i += 1
         if i == m:
             return i, 0, 0, 0
-        s, e = _window(starts, ends, rows, i)
+        s, e = window(starts, ends, rows, i)
     first, last = s, e
     if i > 0:  # the rows of the window before come before the first tile
-        s, e = _window(starts, ends, rows, i - 1)
+        s, e = window(starts, ends, rows, i - 1)
         first = s if s < e else first
     most = last - first
     limit = last + max(_STRETCH * most, _SHORTEST)
@@ -63,7 +63,7 @@ def stretch(starts: Array, ends: Array, rows: int, i: int, m: int) -> tuple[int,
         i = min(max(limit, i + 1), m)
         return i, first, i, min(rows, i)
     while i < m:
-        s, e = _window(starts, ends, rows, i)
+        s, e = window(starts, ends, rows, i)
         if s < e:
             if e > limit:
                 break
@@ -83,7 +83,7 @@ def plan(
     begins or ends far off makes a tile without windows.
     """
     if i > 0:
-        s, e = _window(starts, ends, rows, i - 1)
+        s, e = window(starts, ends, rows, i - 1)
         if s < e and end < e:
             return 0, min(TILE, e - end), 0, False
     full, bad = min(TILE, stop - i), 0
@@ -103,7 +103,7 @@ def plan(
         return full, full, full, True
     m, comes, goes = 0, 0, 0
     while m < full:
-        s, e = _window(starts, ends, rows, i + m)
+        s, e = window(starts, ends, rows, i + m)
         if s < e:
             if e - end > TILE or s - start > TILE:
                 break
@@ -117,7 +117,7 @@ def plan(
         counts[u(k + 2 * TILE)] = 0.0
     counts[3 * TILE] = 0.0
     if m == 0:
-        s, e = _window(starts, ends, rows, i)
+        s, e = window(starts, ends, rows, i)
         comes, goes = min(TILE, e - end), min(TILE, s - start)
     return m, comes, goes, False
 

@@ -148,6 +148,7 @@ def _moment(name: str, lower: Callable[[Moments], float | None]) -> Operator:
             form=name,
             layout=lambda _dtypes: _moments_layout(3),
             rows_pass=name,
+            bounds_pass=name,
             words=_MOMENTS,
         ),
         builtin=True,

@@ -43,6 +43,7 @@ from slidewise.spark.state.page_checks import MOST_CHUNKS, check_row_order, chec
 from slidewise.spark.state.pages import LARGE_KEY_BITS, Pages, batch_to_bytes, one_batch, table_from_bytes
 
 CHUNK_BYTES = 16_384  # bytes of rows
+LARGE_CHUNK_BYTES = 131_072  # where as many come at once: each chunk costs some combines in every window
 
 
 class LargeKey:
@@ -286,8 +287,9 @@ class LargeKey:
     def _append(self, tail: pa.Table, rows: pa.Table) -> pa.Table:
         """Put rows behind the open chunk's, and close it where it is full; the rows of the open chunk afterwards."""
         table = pa.concat_tables([tail, rows]).combine_chunks()
-        size = max(1, CHUNK_BYTES * len(table) // max(table.nbytes, 1))
-        while len(table) >= size + self._min_open:
+        small, large = (max(1, size * len(table) // max(table.nbytes, 1)) for size in (CHUNK_BYTES, LARGE_CHUNK_BYTES))
+        while len(table) >= small + self._min_open:
+            size = large if len(table) >= large + self._min_open else small
             closed, table = table.slice(0, size), table.slice(size)
             self._pages.write(self._base + 1 + self._tail, batch_to_bytes(one_batch(closed)))
             self._tail, self._tail_at = self._tail + 1, self._tail_at + size
