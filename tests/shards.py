@@ -170,7 +170,7 @@ def small_pages(size: int, slots: int = 2) -> Iterator[None]:
         patch("slidewise.spark.state.waiting_rows.MAX_WAITING_BYTES", size),
         patch("slidewise.spark.state.shard_state.MAX_PAGE_BYTES", size),
         patch("slidewise.spark.state.large_key.CHUNK_BYTES", size // 3),
-        patch("slidewise.spark.state.large_key.LARGE_CHUNK_BYTES", size),
+        patch("slidewise.spark.state.large_key.LARGE_CHUNK_BYTES", 2 * size),
         patch("slidewise.spark.state.chunk_window.SLOTS", slots),
     ):
         yield

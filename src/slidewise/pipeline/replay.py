@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FILES = (2, 16)  # at least and at most, of so many rows:
-ROWS = 50_000
+ROWS = 100_000
 DELAY = 10  # seconds by which rows may come late; they do, each by its own part of it
 _ARRIVAL = "slidewise arrival"
 _HEARTBEAT = -1  # the number of the row that moves the watermark past all others
@@ -119,6 +119,7 @@ def _stream(job: Job, spark: SparkSession, schema: StructType, folder: Path) -> 
     writer = (
         answered.writeStream.format("parquet")
         .option("path", str(folder / "out"))
+        .option("parquet.enable.dictionary", "false")  # answers hardly repeat, and looking each up takes long
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
     )

@@ -13,7 +13,7 @@ from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import Directory, WaitingPage
 from slidewise.spark.state.pages import RESTORE, Pages, batch_to_bytes, one_batch, table_from_bytes
 
-MAX_WAITING_BYTES = 262_144  # bytes of a page's rows; what is written and read but once may lie in larger pages
+MAX_WAITING_BYTES = 1_048_576  # bytes of a page's rows; what is written and read but once may lie in larger pages
 MAX_SMALL_PAGES = 32
 
 
@@ -22,7 +22,7 @@ def take_due(
 ) -> tuple[list[pa.Table], list[pa.Table]]:
     """The waiting rows at or before a time, and those after it that lay in the same pages, which are dropped."""
     due, rest, untouched = [], [], []
-    small = {waiting.page for waiting in directory.waiting if waiting.size < MAX_WAITING_BYTES // 8}
+    small = {waiting.page for waiting in directory.waiting if waiting.size < MAX_WAITING_BYTES // 32}
     small = small if len(small) > MAX_SMALL_PAGES else set()  # these are merged
     for waiting in directory.waiting:
         if waiting.first > until and waiting.page not in small:
