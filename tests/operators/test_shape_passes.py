@@ -1,4 +1,5 @@
-"""The passes of variances, skew, kurtosis, slope and weighted_mean give the bits of the interpreted operators, and nulls alike."""
+"""The passes of variance, skew, kurtosis, slope and weighted_mean give the bits of the interpreted operators, and nulls
+alike."""
 
 from __future__ import annotations
 

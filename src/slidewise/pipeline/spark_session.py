@@ -26,6 +26,8 @@ PLAIN = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.authenticate.socketTimeout": "120s",  # on a busy machine Python and Java meet late
+    # Batches end by their rows: else Spark adds up the bytes of all columns again for each row that goes to Python.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 # Variables that PySpark reads when a session starts, and the settings in whose place spark-submit sets them.
 _PYTHONS = {

@@ -120,9 +120,7 @@ def _still_windows(x: Array, low: Array, starts: Array, ends: Array, rows: int, 
             marks[i] = SURE
 
 
-def window_moments(
-    x: tuple[Array, Array], starts: Array, ends: Array, rows: int, root: bool
-) -> tuple[Array, Array]:
+def window_moments(x: tuple[Array, Array], starts: Array, ends: Array, rows: int, root: bool) -> tuple[Array, Array]:
     """Variances of windows, or their roots, and what is known of each: `SURE`, `UNSURE` or `NO_ANSWER`.
 
     Windows are those of `starts` and `ends`, or with `rows` those of the last so many rows up to each; a column is of
