@@ -143,10 +143,11 @@ class Daba(Swag):
         self._cF = self._cL = self._cA = self._cE = None
 
     def evict_many(self, k: int) -> None:
-        """Drop the k oldest rows. Combine calls: at most 3k, average 1.5k; n - k where half or more of them leave."""
+        """Drop the k oldest rows. Combine calls: at most 3k, and at most one for each row that stays."""
         if not self._leaving(k):
             return
-        if 2 * k >= len(self):
+        L, B = self.L, self.B
+        if len(self) - k <= 3 * (min(k, self.R - L) + max(0, k - (B - L))):  # those of single steps
             self._keep(len(self) - k)
             return
         before = [getattr(self, name) for name in self.__slots__]

@@ -212,11 +212,12 @@ class DabaLite(Swag):
         self._cF = self._cL = self._cA = self._cE = None
 
     def evict_many(self, k: int) -> None:
-        """Drop the k oldest rows. Combine calls: at most 2k, average k; n - k where half or more of the rows leave."""
+        """Drop the k oldest rows. Combine calls: at most 2k, and at most one for each row that stays."""
         if not self._leaving(k):
             return
-        if 2 * k >= len(self):
-            self._keep(len(self) - k)
+        L, B = self.L, self.B
+        if self._calls_at_once(self.F + k) <= 2 * (min(k, self.R - L) + max(0, k - (B - L))):  # those of single steps
+            self._evict_at_once(self.F + k)
             return
         before = self._pointers()
         undo: SavedSlots = []
@@ -236,37 +237,67 @@ class DabaLite(Swag):
         if self.L == self.R:
             self._cL = self._cA = None
 
-    def _keep(self, n: int) -> None:
-        """Keep the n youngest rows and aggregate each of them up to E: one call for each row that stays.
+    def _calls_at_once(self, p: int) -> int:
+        """At most so many calls does `_evict_at_once` take."""
+        L, A, B, E = self.L, self.A, self.B, self.E
+        if p >= B:
+            return E - p - 1
+        unfinished, front, back = max(0, A - max(p, L)), B - p, E - B
+        return unfinished if front > back else unfinished + 1 + back - front
 
-        All of them but the first become l_A, as if a cycle had just got to the end of its shrinking.
+    def _evict_at_once(self, p: int) -> None:
+        """Begin the window at the position p, in the middle of a cycle. Combine calls: at most one for each row that
+        stays, and none for rows that have their aggregates.
+
+        The front list is finished: all of its rows are aggregated up to B. If it is longer than the back list, the
+        window is in a state at the end of shrinking. Otherwise the lists flip, and of the back list as many rows are
+        aggregated as it is longer. Nothing is stored before every combine has returned.
         """
-        L, R, A, B, E = self.L, self.R, self.A, self.B, self.E
-        F = E - n
-        cF = step(self._cF, self.F, F)
-        slots = list(walk(cF, F, E))
-        agg = aggR = None
-        for p in range(E - 1, F - 1, -1):
-            slot = slots[p - F]
-            if L <= p < R:  # an aggregate up to R
-                agg = self._combine(slot, aggR)
-            elif p < R or A <= p < B:  # an aggregate up to B
-                agg = slot if B == E else self._combine(slot, self.aggB)
-            else:  # a plain value
-                agg = slot if p == E - 1 else self._combine(slot, agg)
-            if p == R:
-                aggR = agg
-            slots[p - F] = agg
+        F, L, R, A, B, E = self.F, self.L, self.R, self.A, self.B, self.E
+        combine, identity = self._combine, self.operator.identity
+        cF = step(self._cF, F, p)
+        pieces: list[tuple[int, list[State]]] = []  # positions, and what lies from there on afterwards
+        if p >= B:
+            pieces.append((p, self._suffixes(p, E, E)))
+            L = R = A = p + 1
+            B, aggRA, aggB = E, identity, identity
+        else:
+            low = max(p, L)
+            finished = self._suffixes(max(low, R), A, B) if max(low, R) < A else []
+            if low < R:
+                finished[:0] = [combine(slot, self.aggRA) for slot in walk(step(cF, p, low), low, R)]
+            pieces.append((low, finished))
+            if B - p > E - B:
+                L = R = A = p + 1 + E - B
+                aggRA, aggB = identity, self.aggB
+            else:
+                front = finished[0] if p == low and finished else self._slot(p)
+                pieces.append((p, [combine(front, self.aggB)]))
+                L, R, A = p + 1, B, 2 * B - p - 1
+                pieces.append((A, self._suffixes(A, E, E) if A < E else []))
+                B, aggRA, aggB = E, self.aggB if L != R else identity, identity
         if self._log is None:
             cut(self._cF, cF)
-        else:
-            self._log += saved(cF, F, E)
-        write(cF, F, slots)
+        for start, slots in pieces:
+            chunk = step(cF, p, start) if slots else cF
+            if self._log is not None:
+                self._log += saved(chunk, start, start + len(slots))
+            write(chunk, start, slots)
+        self.F, self._cF = p, cF
+        self.L, self.R, self.A, self.B = L, R, A, B
+        self.aggRA, self.aggB = aggRA, aggB
         self._cL = self._cA = None
-        self.F, self._cF = F, cF
-        self.L = self.R = self.A = F + 1
-        self.B = E
-        self.aggRA = self.aggB = self.operator.identity
+        if L != R:
+            self._cL, self._cA = step(cF, p, L), step(cF, p, A - 1)
+
+    def _suffixes(self, start: int, stop: int, end: int) -> list[State]:
+        """The aggregates of plain rows up to `end`, if not to `stop`, where the aggregate of the rest lies."""
+        slots = list(walk(step(self._cF, self.F, start), start, stop))
+        if stop != end:
+            slots[-1] = self._combine(slots[-1], self._slot(stop))
+        for i in range(len(slots) - 2, -1, -1):
+            slots[i] = self._combine(slots[i], slots[i + 1])
+        return slots
 
     def _pointers(self) -> tuple[Any, ...]:
         middle = self.F, self.L, self.R, self.A, self.B, self.E, self.aggRA, self.aggB
