@@ -80,6 +80,16 @@ def leave(row: int, register: int, chains: Array) -> bool:
     return True
 
 
+@jit
+def _bit_length(word: np.uint64) -> int:
+    length = 0
+    for shift in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(shift) != 0:
+            word >>= np.uint64(shift)
+            length += shift
+    return length + int(word != 0)
+
+
 @cached_jit
 def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> None:
     size = 1 << p
@@ -89,22 +99,20 @@ def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> N
     for i in range(len(words)):
         word = words[i]
         register[i] = np.int32(word >> np.uint64(64 - p))
-        rest = word & np.uint64((1 << (64 - p)) - 1)
-        r = most
-        while rest != 0:
-            rest = rest >> np.uint64(1)
-            r -= 1
-        rank[i] = r
+        rank[i] = most - _bit_length(word & np.uint64((1 << (64 - p)) - 1))
     chains = np.full((4, max(size, len(words))), -1, np.int64)
     counts = np.zeros(most + 1, np.int64)
     counts[0] = size
     start = 0
     end = 0
+    top = 0  # no register stands at a rank between this one and the last
     for i in range(len(starts)):
         if starts[i] >= ends[i]:
             continue
         while end < ends[i]:
             j = register[end]
+            if top < rank[end] < most:
+                top = rank[end]
             counts[rank[chains[0, j]] if chains[0, j] >= 0 else 0] -= 1
             enter(end, j, rank, chains)
             counts[rank[chains[0, j]]] += 1
@@ -116,7 +124,12 @@ def _distinct(words: Array, p: int, starts: Array, ends: Array, out: Array) -> N
                 counts[rank[chains[0, j]] if chains[0, j] >= 0 else 0] += 1
             start += 1
         z = size * _tau(1.0 - counts[most] / size)
-        for k in range(most - 1, 0, -1):
+        if z == 0.0:
+            while top > 0 and counts[top] == 0:
+                top -= 1
+        else:
+            top = most - 1
+        for k in range(top, 0, -1):
             z = (z + counts[k]) / 2.0
         z += size * _sigma(counts[0] / size)
         out[i] = round(size * size / (2.0 * math.log(2.0) * z))
