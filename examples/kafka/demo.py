@@ -107,7 +107,7 @@ def count(url: str, name: str) -> int:
     return 0
 
 
-def wait_for(done: Any, otherwise: str, seconds: float = 60) -> None:
+def wait_for(done: Any, otherwise: str, seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not done():
         if time.monotonic() > end:
@@ -126,6 +126,7 @@ def main() -> None:
     producer, kafka = mock_kafka()
     with redis_server() as redis, contextlib.ExitStack() as stack:
         send(producer, events[: EVENTS // 2])
+        print("two consumers start; the first time on a machine they compile, which may take a minute ...", flush=True)
         urls, running = [], []
         for _ in range(2):
             port = free_port()
