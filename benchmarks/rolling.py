@@ -27,6 +27,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+os.environ.setdefault("SLIDEWISE_THREADS", "1")  # as the peers have
+
 import numpy as np
 from common import RESULTS, describe_machine, make_console, save_csv, say_saved
 from numba import njit

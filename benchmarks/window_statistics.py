@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-os.environ["POLARS_MAX_THREADS"] = "1"
+os.environ["POLARS_MAX_THREADS"] = os.environ["SLIDEWISE_THREADS"] = "1"
 
 import numpy as np
 import pandas as pd

@@ -44,6 +44,11 @@ def arrow_array(values: list[Value], kind: pa.DataType | None = None) -> pa.Arra
     return array.cast(kind)
 
 
+def one_array(values: pa.ChunkedArray) -> pa.Array:
+    """The values as one array; what is in one already is not copied."""
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
 def structured(value: Value) -> Value:
     """A value with dicts for tuples, whose fields are named by their numbers where they have no names: Arrow makes
     structs of them."""

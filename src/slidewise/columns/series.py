@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from slidewise.arrays import Array, Ragged
-from slidewise.columns.arrow_values import pandas_array, python_values
+from slidewise.columns.arrow_values import one_array, pandas_array, python_values
 from slidewise.errors import InputError, SlidewiseError
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def read(values: Series, what: str) -> Column:
     elif kind == "polars":
         column = _from_arrow(values.to_arrow(), what)
     else:
-        column = _from_arrow(values.combine_chunks() if kind == "chunked" else values, what)
+        column = _from_arrow(one_array(values) if kind == "chunked" else values, what)
     return replace(column, data=_common(column.data))
 
 

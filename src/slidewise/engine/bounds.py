@@ -11,6 +11,7 @@ from slidewise.arrays import Array
 from slidewise.engine.sorting import RowOrder
 from slidewise.errors import SlidewiseError, SnapshotError, TimeOrderError, WindowError
 from slidewise.kernels.bounds.grain import grain_bounds
+from slidewise.kernels.bounds.key_ranges import fill_in_ranges
 from slidewise.kernels.bounds.queries import query_bounds, shifted_bounds
 from slidewise.kernels.bounds.resets import goes_on, newest_beginnings, rows_that_begin
 from slidewise.kernels.bounds.rows_and_times import newest_rows, row_bounds, time_bounds
@@ -45,7 +46,7 @@ def find_bounds(
         return starts, ends, -1
     offsets = np.array([0, count]) if order is None else order.offsets
     if window.kind.numbered or times is None:
-        row_bounds(offsets, min(window.rows or count, count), window.open_right, starts, ends)
+        _row_bounds(offsets, min(window.rows or count, count), window.open_right, starts, ends)
         if window.reset is not None:
             numbers = np.arange(count)
             starts[:] = np.minimum(_beginnings(window.reset, numbers, offsets, marks, order), ends)
@@ -106,7 +107,35 @@ def spec_bounds(spec: WindowSpec, places: Array, offsets: Array, peers: bool) ->
 
 def bounds_along(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:
     """Fill in the bounds of windows that reach back along places; a position where these run backwards, or -1."""
-    return _PASSES[extent.kind.name](extent, places, offsets, starts, ends)
+    bounds_pass = _PASSES[extent.kind.name]
+
+    def fill(a: int, b: int, offsets: Array, starts: Array, ends: Array) -> int:
+        return bounds_pass(extent, places[a:b], offsets, starts, ends)
+
+    def reach(at: int, first: int, stop: int) -> tuple[int, int]:
+        low = np.searchsorted(places[first:at], _before(places[at], extent.width), "left")
+        peers = np.searchsorted(places[at:stop], places[at - 1], "right")
+        return min(first + int(low), at - 1), at + int(peers)
+
+    cuts_keys = bounds_pass in (_stretch, _limited) and extent.width is not None
+    return fill_in_ranges(offsets, fill, reach if cuts_keys else None, starts, ends)
+
+
+def _before(place: Any, width: Any) -> Any:
+    """A place before all those in the window of this length that ends at a place."""
+    if isinstance(place, np.floating):
+        return np.nextafter(place - float(width), -np.inf)
+    return np.int64(max(int(place) - int(min(width, _FARTHEST)) - 2, -(2**63)))
+
+
+def _row_bounds(offsets: Array, n: int, left: bool, starts: Array, ends: Array) -> None:
+    """Fill in the bounds of windows of n rows."""
+
+    def fill(_a: int, _b: int, offsets: Array, starts: Array, ends: Array) -> int:
+        row_bounds(offsets, n, left, starts, ends)
+        return -1
+
+    fill_in_ranges(offsets, fill, lambda at, first, _stop: (max(first, at - n), at), starts, ends)
 
 
 def _stretch(extent: Extent, places: Array, offsets: Array, starts: Array, ends: Array) -> int:

@@ -11,13 +11,15 @@ from slidewise.columns.answer_series import BARE
 from slidewise.columns.operator_types import as_numbers
 from slidewise.engine.bounds import backwards_error, check_times, find_bounds
 from slidewise.engine.column_checks import all_valid
+from slidewise.kernels.bounds.in_parts import cuts_between_windows, rows_between, several_in_parts
 from slidewise.kernels.bounds.rows_and_times import row_bounds
 from slidewise.kernels.codegen.kernel import Answers
+from slidewise.kernels.compiler.threads import parts_of
 from slidewise.kernels.order.grouping import Grouped, dictionary_codes
 from slidewise.kernels.passes.by_category import by_category
-from slidewise.kernels.passes.dispatch import run_bounds, run_rows
+from slidewise.kernels.passes.dispatch import compiled_kernel, run_bounds, run_rows
 from slidewise.kernels.passes.interpreted import interpreted
-from slidewise.kernels.passes.window_passes import OWN_ROW_PASSES, WINDOW_PASSES, quantiles_of
+from slidewise.kernels.passes.window_passes import CUT_PASSES, OWN_ROW_PASSES, WINDOW_PASSES, quantiles_of
 from slidewise.operators.aggregate import at_least
 from slidewise.operators.operator import Operator
 from slidewise.operators.per_category import PASS
@@ -94,6 +96,41 @@ def several_over_bounds(
     own: Array | None = None,
 ) -> list[Answers]:
     """The same for several operators, of which exact quantiles are answered together."""
+    cuts = []
+    if parts_of(len(starts)) > 1 and all(_may_be_cut(op, inputs) for op in ops):
+        cuts = cuts_between_windows(starts, ends)
+    if len(cuts) <= 2:
+        return _several(ops, inputs, valid, starts, ends, least, may_be_empty, own)
+
+    def run(a: int, b: int) -> list[Answers]:
+        low, high, firsts, lasts = rows_between(starts[a:b], ends[a:b])
+        counted = None if valid is None else valid[low:high]
+        return _several(ops, [x[low:high] for x in inputs], counted, firsts, lasts, least, may_be_empty, None)
+
+    return several_in_parts(cuts, run, len(ops))
+
+
+def _may_be_cut(op: Operator, inputs: list[Array]) -> bool:
+    """Whether an operator's windows are answered part by part, in threads; not where its pass has threads itself."""
+    traits = op.traits
+    if traits.own_value is not None or traits.order_statistic is not None or any(x.dtype == object for x in inputs):
+        return False
+    if traits.window_pass is not None:
+        return traits.window_pass in CUT_PASSES
+    return traits.bounds_pass is not None or compiled_kernel(op, inputs) is not None
+
+
+def _several(
+    ops: list[Operator],
+    inputs: list[Array],
+    valid: Array | None,
+    starts: Array,
+    ends: Array,
+    least: int,
+    may_be_empty: bool,
+    own: Array | None,
+) -> list[Answers]:
+    """The same in one part."""
     own_valid = None if own is None or valid is None else valid[own]
     if valid is not None:
         before = np.zeros(len(valid) + 1, starts.dtype)

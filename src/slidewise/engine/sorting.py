@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.arrow_values import pandas_array
+from slidewise.columns.arrow_values import one_array, pandas_array
 from slidewise.columns.series import Column, kind_of, read
 from slidewise.definition import Definition
 from slidewise.errors import InputError
+from slidewise.kernels.bounds.key_ranges import clipped
 from slidewise.kernels.compiler.jit import cached_jit
-from slidewise.kernels.order.grouping import Grouped, dictionary_codes
-from slidewise.kernels.order.number_order import stable_order
+from slidewise.kernels.compiler.threads import free_threads, share_parts, share_rows, worth
+from slidewise.kernels.order.grouping import Grouped, dense_codes, dictionary_codes, gather, scatter
+from slidewise.kernels.order.time_order import order_in_threads
 
 
 class RowOrder:
@@ -74,16 +76,33 @@ def by_key_and_time(codes: Array | None, groups: int, times: Array | None, count
         by_key = RowOrder(grouped.offsets, grouped.places)
     if times is None or is_sorted(by_key.to_sorted(times), by_key.offsets):
         return by_key
-    by_time = stable_order(times)
+    by_time = order_in_threads(times)
     if codes is None:
         return by_key.moved(by_time)
-    places = np.empty(count, np.int64)
-    places[by_time] = Grouped(codes[by_time], groups).places
+    in_time_order = np.empty_like(codes)
+    gather(codes, by_time, in_time_order)
+    arranged = Grouped(in_time_order, groups)
+    places = np.empty_like(arranged.places)
+    scatter(arranged.places, by_time, places)
     return RowOrder(by_key.offsets, places)
 
 
+def is_sorted(times: Array, offsets: Array) -> bool:
+    """Whether times never run backwards within a key."""
+    if worth(len(times)) < 2:
+        return bool(_rises(times, offsets))
+    backwards: list[bool] = []
+
+    def work(a: int, b: int) -> None:
+        a = max(a - 1, 0)  # times are compared across the cut, too
+        backwards.append(not _rises(times[a:b], clipped(offsets, a, b)))
+
+    share_rows(len(times), work)
+    return not any(backwards)
+
+
 @cached_jit
-def is_sorted(times: Any, offsets: Any) -> Any:
+def _rises(times: Any, offsets: Any) -> Any:
     """Whether times never run backwards within a key."""
     for k in range(len(offsets) - 1):
         for i in range(offsets[k] + 1, offsets[k + 1]):
@@ -107,14 +126,38 @@ def mark_peers(times: Any, offsets: Any, group: Any) -> Any:
     return shared
 
 
+def _any_peers(times: Array, offsets: Array) -> bool:
+    """Whether any rows have equal key and time."""
+    if worth(len(times)) < 2:
+        return bool(_has_peers(times, offsets))
+    shared: list[bool] = []
+
+    def work(a: int, b: int) -> None:
+        a = max(a - 1, 0)
+        shared.append(bool(_has_peers(times[a:b], clipped(offsets, a, b))))
+
+    share_rows(len(times), work)
+    return any(shared)
+
+
+@cached_jit
+def _has_peers(times: Any, offsets: Any) -> Any:
+    shared = 0
+    for k in range(len(offsets) - 1):
+        for i in range(offsets[k] + 1, offsets[k + 1]):
+            shared += times[i] == times[i - 1]
+    return shared
+
+
 def order_peers(order: RowOrder, times: Array, names: Iterable[str], column: Callable[[str], Column]) -> RowOrder:
     """Rows of equal key and time ordered by these columns, the first counting most: nulls first, NaN last.
 
     Only rows that have peers are looked at, which are few as a rule; where there are none, no column is read.
     """
-    group = np.empty(len(times), np.int64)
-    if not mark_peers(times, order.offsets, group):
+    if not _any_peers(times, order.offsets):
         return order
+    group = np.empty(len(times), np.int64)
+    mark_peers(times, order.offsets, group)
     alone = np.bincount(group)[group] == 1
     rows = np.flatnonzero(~alone)
     keys: list[Array] = [group[rows]]
@@ -149,15 +192,18 @@ def _rank_objects(name: str, data: Array) -> Array:
     return np.array([rank.get(value, 0) for value in data.tolist()], np.int64)
 
 
+_MOST_BLOCKS = 8  # whose values are brought together one block after the other
+
+
 def key_codes(series: Sequence[tuple[str, Any]]) -> tuple[Array | None, int]:
     """A small number for each different key, a null being a value like others; None where there are no key columns."""
-    return together(_codes(name, keys) for name, keys in series)
+    return together((_codes(name, keys) for name, keys in series), ordered=False)
 
 
-def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
-    """A number for each row from those of several columns, the first counting most, and a bound on them; None for none.
+def together(columns: Iterable[tuple[Array, int]], ordered: bool = True) -> tuple[Array | None, int]:
+    """A number for each row from those of several columns, and a bound on them; None for none.
 
-    Each column comes with a bound on its numbers.
+    Each column comes with a bound on its numbers. The first column counts most where numbers are to be `ordered`.
     """
     codes: Array | None = None
     groups = 1
@@ -168,8 +214,7 @@ def together(columns: Iterable[tuple[Array, int]]) -> tuple[Array | None, int]:
         codes = codes * count + more
         groups *= count
         if groups > 2 * len(codes) + 1_000:
-            different, codes = np.unique(codes, return_inverse=True)
-            groups = len(different)
+            codes, groups = _renumbered(codes) if ordered else _hashed(codes)
     return codes, groups
 
 
@@ -182,15 +227,59 @@ def _codes(name: str, series: Any) -> tuple[Array, int]:
             keys = keys.dictionary_decode()
         plain = any(test(keys.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean))
         if not plain or keys.type == pa.uint64():
-            coded = keys.dictionary_encode(null_encoding="encode")
-            return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(len(coded.dictionary), 1)
+            return _hashed(keys)
     except pa.ArrowNotImplementedError as error:
         raise InputError(f"the key {name!r} has the type {keys.type}, which has no groups; make it text") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds, which Python can group
         pass
     column = read(series, f"the key {name!r}")
+    if column.data.dtype == np.int64 and column.unit is None and len(column):
+        return dense_codes(column.data, column.valid) or _hashed(series)
     codes, groups = dictionary_codes(column.data, column.valid)
     return codes, max(groups, 1)
+
+
+def _renumbered(codes: Array) -> tuple[Array, int]:
+    """A code for each different one, in their order, and how many there are."""
+    different, numbers = np.unique(codes, return_inverse=True)
+    return numbers, len(different)
+
+
+def _hashed(values: Any) -> tuple[Array, int]:
+    """A code for each different value of a series by its hash, and how many there are.
+
+    Blocks of rows have codes of their own first, in threads, and then those of the blocks before them where they know
+    the value.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    keys = as_arrow(values)
+    count = len(keys)
+    blocks = min(free_threads(count), _MOST_BLOCKS)
+    cuts = [count * i // blocks for i in range(blocks + 1)]
+    coded: dict[int, Any] = {}
+
+    def encode(a: int, b: int) -> None:
+        coded[a] = keys.slice(a, b - a).dictionary_encode(null_encoding="encode")
+
+    share_parts(cuts, encode)
+    different = coded[0].dictionary
+    own_codes = {0: np.arange(len(different))}
+    for a in cuts[1:-1]:
+        more = coded[a].dictionary
+        found = compute.index_in(more, different)
+        new = found.is_null().to_numpy(zero_copy_only=False)
+        own_codes[a] = found.fill_null(0).to_numpy().astype(np.int64)
+        own_codes[a][new] = len(different) + np.arange(np.count_nonzero(new))
+        different = pa.concat_arrays([different, more.filter(pa.array(new))])
+    codes = np.empty(count, np.int64)
+
+    def recode(a: int, b: int) -> None:
+        np.take(own_codes[a], coded[a].indices.to_numpy(zero_copy_only=False), out=codes[a:b], mode="clip")
+
+    share_parts(cuts, recode)
+    return codes, max(len(different), 1)
 
 
 def as_arrow(series: Any) -> Any:
@@ -205,5 +294,5 @@ def as_arrow(series: Any) -> Any:
     elif kind == "numpy":
         series = pa.array(series)
     if isinstance(series, pa.ChunkedArray):
-        series = series.combine_chunks()
+        series = one_array(series)
     return series

@@ -172,7 +172,8 @@ class TableRows:
                 answers = replace(answers, valid=enough if answers.valid is None else answers.valid & enough)
         else:
             starts, ends = self.bounds(window)
-            answers = over_bounds(op, inputs, valid, starts, ends, least, self._may_be_empty(window), self._own())
+            own = None if op.traits.own_value is None else self._own()
+            answers = over_bounds(op, inputs, valid, starts, ends, least, self._may_be_empty(window), own)
         return typed(op, arguments, self._types(names), answers.moved(self._to_input))
 
     def _arguments(self, op: Operator, names: tuple[str, ...]) -> list[Column]:

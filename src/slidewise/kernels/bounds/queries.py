@@ -9,9 +9,11 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.grain import lows as grain_lows
+from slidewise.kernels.bounds.key_ranges import clipped, keys_within
 from slidewise.kernels.bounds.months import month_lows
 from slidewise.kernels.bounds.rows_and_times import newest_rows
 from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.threads import share_rows
 from slidewise.windows.delayed import least_age
 from slidewise.windows.extent import Extent
 
@@ -28,11 +30,18 @@ def query_bounds(
     """
     index = np.int32 if len(places) < 2**31 - 1 else np.int64
     starts, ends = np.empty(len(queries), index), np.empty(len(queries), index)
-    if len(queries) and extent.shifted:
-        _shifted(extent, places, offsets, queries, query_offsets, starts, ends)
-    elif len(queries):
-        low = lowest_places(extent, queries)
-        _bounds(places, offsets, queries, query_offsets, low, extent.open_right, starts, ends)
+
+    def work(a: int, b: int) -> None:
+        first, last = keys_within(query_offsets, a, b)
+        asked = queries[a:b], clipped(query_offsets, a, b)
+        if extent.shifted:
+            _shifted(extent, places, offsets[first : last + 1], *asked, starts[a:b], ends[a:b])
+        else:
+            low = lowest_places(extent, queries[a:b])
+            _bounds(places, offsets[first : last + 1], *asked, low, extent.open_right, starts[a:b], ends[a:b])
+
+    if len(queries):
+        share_rows(len(queries), work)
     return newest_rows(starts, ends, extent.limit), ends
 
 

@@ -56,7 +56,7 @@ class AnswerRoom:
 
     def __init__(self, layout: Layout, m: int) -> None:
         self._layout = layout
-        self._outputs = _fields(m, layout.outputs)
+        self._outputs = field_arrays(m, layout.outputs)
         self._present = {c: np.ones(m, np.bool_) for c in layout.nullable}
         self._valid = np.ones(m, np.bool_) if layout.optional else None
 
@@ -142,7 +142,7 @@ class Kernel:
         return [np.empty(states, dtype) for dtype in self.layout.fields]
 
 
-def _fields(m: int, dtypes: Sequence[str]) -> list[Array]:
+def field_arrays(m: int, dtypes: Sequence[str]) -> list[Array]:
     """Room for so many answers: several fields that fill whole words lie in one struct, as NumPy's users get them."""
     if len(dtypes) == 1 or "bool" in dtypes:
         return [np.zeros(m, dtype) for dtype in dtypes]

@@ -11,7 +11,10 @@ from functools import partial
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.kernels.bounds.in_parts import cuts_of_rows, cuts_of_stacks, in_parts
+from slidewise.kernels.bounds.key_ranges import clipped
 from slidewise.kernels.codegen.kernel import Answers, Kernel, kernel_for
+from slidewise.kernels.compiler.threads import parts_of
 from slidewise.kernels.passes.extremes import max_rows, min_rows
 from slidewise.kernels.passes.shapes import SHAPES, shapes_of_rows, shapes_of_windows
 from slidewise.kernels.passes.window_passes import quantile_of_rows
@@ -38,6 +41,26 @@ def run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int
 
     None where no compiled pass answers windows of rows.
     """
+    cuts, leads = [0, 0], [0]
+    if parts_of(len(inputs[0])) > 1 and operator.traits.order_statistic is None:  # which has threads of its own
+        cuts, leads = cuts_of_rows(offsets, n, len(inputs[0]))
+    if len(cuts) == 2:
+        return _run_rows(operator, inputs, offsets, n)
+    if operator.traits.rows_pass is None and compiled_kernel(operator, inputs) is None:
+        return None
+    lead_of = dict(zip(cuts, leads, strict=False))
+
+    def run(a: int, b: int) -> Answers:
+        low = a - lead_of[a]
+        answers = _run_rows(operator, [x[low:b] for x in inputs], clipped(offsets, low, b), n)
+        assert answers is not None
+        return answers if low == a else answers.moved(lambda x: x[a - low :])
+
+    return in_parts(cuts, run)
+
+
+def _run_rows(operator: Operator, inputs: Sequence[Array], offsets: Array, n: int) -> Answers | None:
+    """The same in one part."""
     special = operator.traits.rows_pass
     answers = None
     if special is not None and len(inputs[0]):
@@ -63,7 +86,12 @@ def run_bounds(operator: Operator, inputs: Sequence[Array], starts: Array, ends:
     if answers is not None:
         return answers
     kernel = compiled_kernel(operator, inputs)
-    return None if kernel is None else kernel.bounds(inputs, starts, ends)
+    if kernel is None:
+        return None
+    cuts = cuts_of_stacks(starts, ends)
+    if len(cuts) <= 2:
+        return kernel.bounds(inputs, starts, ends)
+    return in_parts(cuts, lambda a, b: kernel.bounds(inputs, starts[a:b], ends[a:b]))
 
 
 def compiled_kernel(operator: Operator, inputs: Sequence[Array]) -> Kernel | None:

@@ -159,6 +159,8 @@ WINDOW_PASSES: dict[str, Callable[[Operator, Array, Array, Array], Answers]] = {
     "top_k": _top_k,
     "histogram": _histogram,
 }
+# Those that answer windows with plain arrays, whose rows may be cut between windows that share none.
+CUT_PASSES = frozenset({"count", "count_distinct", "hyperloglog", "theta", "lag", "mode", "entropy"})
 
 # Over windows [starts, ends) with rows of their own, which they may hold or not.
 OWN_ROW_PASSES: dict[str, Callable[[Operator, Array, Array, Array, Array], Answers]] = {"rank": _rank}

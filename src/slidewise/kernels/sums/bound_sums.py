@@ -13,10 +13,12 @@ from numba import uintp as u
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest
 from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.threads import parts_of, share_parts
 from slidewise.kernels.sums.row_sums import average, cut, largest, run_up, total, units
 
 _ROOM = 512  # rows that may come, and go, within a tile
 _WINDOWS = _ROOM // 2  # of a tile
+_OVERLAP = 4  # parts are so many times as long as a window, whose rows are added up anew
 
 _Three = tuple[float, float, float]
 _Arrays = tuple[Array, Array, Array]
@@ -138,8 +140,18 @@ def _sum_bounds(x: Array, starts: Array, ends: Array, s0: float, s1: float, s2: 
 
 def sum_bounds(x: Array, starts: Array, ends: Array, mean: bool) -> Array | None:
     """The sums or means of float64 values, or None where they cannot be had this way."""
-    scales = units(largest(x), max(1, int(longest(starts, ends))) + _ROOM)
+    most = int(longest(starts, ends))
+    scales = units(largest(x), max(1, most) + _ROOM)
     if scales is None:
         return None
-    out = np.empty(len(starts))
-    return out if _sum_bounds(x, starts, ends, *scales, mean, out) else None
+    count = len(starts)
+    out = np.empty(count)
+    parts = min(parts_of(count), max(1, count // (_OVERLAP * max(most, 1))))
+    lost: list[int] = []
+
+    def work(a: int, b: int) -> None:
+        if not lost and not _sum_bounds(x, starts[a:b], ends[a:b], *scales, mean, out[a:b]):
+            lost.append(a)
+
+    share_parts([count * i // parts for i in range(parts + 1)], work)
+    return None if lost else out

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from slidewise.definition import check_no_lookahead
 from slidewise.engine.computed.columns import extended_schema, result_types
 from slidewise.errors import SlidewiseError
+from slidewise.kernels.compiler.threads import for_few_rows
 from slidewise.sliding import Sliding
 from slidewise.spark.batch.beat_evaluator import BeatEvaluator
 from slidewise.spark.batch.evaluator import BatchEvaluator, evaluate_tables
@@ -42,6 +43,8 @@ def run_lanes(definition: Sliding, table: pa.Table) -> list[str]:
 
 def _table(definition: Sliding, table: pa.Table) -> None:
     definition(table)
+    with for_few_rows():
+        definition(table)
 
 
 def _live(definition: Sliding, table: pa.Table) -> None:
