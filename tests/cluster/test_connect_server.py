@@ -83,7 +83,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = thin_python(tmp_path_factory.mktemp("client"), without, packages)
     [target] = (python.parents[1] / "lib").glob("python*/site-packages")
     (target / "slidewise.pth").write_text(f"{Path(slidewise.__file__).parents[1]}\n")
-    assert imports(python, "slidewise, pyspark.sql.connect, grpc")
+    assert imports(python, "slidewise, pyspark.sql, grpc")
     assert not imports(python, "py4j")
     return python
 
@@ -109,7 +109,9 @@ def test_definitions_from_a_client_without_spark(server: str, client: Path, tmp_
     """The second client goes on with the stream of the first."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     variables.pop("PYTHONPATH", None)
+    script = tmp_path / "client.py"  # PySpark takes a program given by -c for its own doctests
+    script.write_text(CLIENT)
     for _ in range(2):
-        command = [str(client), "-W", "ignore", "-c", CLIENT, server, str(tmp_path), str(ROOT / "tests")]
+        command = [str(client), "-W", "ignore", str(script), server, str(tmp_path), str(ROOT / "tests")]
         done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=240, check=False)
         assert done.stdout.endswith("OK\n"), done.stdout + done.stderr

@@ -75,7 +75,7 @@ def slidewise(cluster: Cluster, folder: Path, python: Path | str, *options: str)
 
 
 def rows_in(folder: Path) -> list[dict[str, Any]]:
-    rows = pq.read_table(folder).select(["machine", "ts", "temp", "peak", "seen"]).to_pylist()
+    rows = pq.read_table(folder / "rows").select(["machine", "ts", "temp", "peak", "seen"]).to_pylist()
     return sorted(rows, key=lambda row: row["ts"])
 
 
