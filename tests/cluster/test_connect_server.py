@@ -1,4 +1,4 @@
-"""A Spark Connect server on the cluster, and a client that has `pyspark-client` only: the same answers."""
+"""A Spark Connect server on the cluster, and a client that has `pyspark-client` only: the same answers, in batches."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ sys.path.append(sys.argv[3])
 import slidewise as sw
 from slidewise.spark.failures import reason
 from spark_data import HEALTH, TIMED, events, same_rows
-from streams import SETTINGS, Files, answered, run
+from streams import SETTINGS, Files, run
 
 assert is_remote_only(), "there is more than the client"
-folder, first = Path(sys.argv[2]), not (Path(sys.argv[2]) / "out").exists()
+folder = Path(sys.argv[2])
 spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
 for name, value in {**SETTINGS, "spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "2"}.items():
     spark.conf.set(name, value)
 table = events(2_000).sort_by("ts")
 df = spark.createDataFrame(table)
-if first:
+
+
+def failure(run):
     try:
-        df.transform(HEALTH).collect()
+        run()
     except Exception as error:
-        assert "has no Slidewise: call sw.ship(spark) before" in reason(error), reason(error)
-    else:
-        raise AssertionError("the server has Slidewise")
-assert len(sw.ship(spark).executors) == 2
+        return reason(error)
+    raise AssertionError("it ran")
 
-if first:
-    expected = HEALTH(table.sort_by("id"))
-    assert same_rows(df.transform(HEALTH), expected)
-    assert same_rows(df.transform(TIMED, parallel="by_time"), TIMED(table.sort_by("id")), TIMED)
-    scale = 2.0
-    own = sw.operator(name="own", identity=0.0, lift=lambda x: x * scale, combine=lambda a, b: max(a, b))
-    mine = sw.Sliding(by="k", on="ts", own=own("x").over(rows=3))
-    assert same_rows(df.transform(mine), mine(table.sort_by("id")), mine)
 
+assert "has no Slidewise: call sw.ship(spark) before" in failure(df.transform(HEALTH).collect)
+assert len(sw.ship(spark, streams=False).executors) == 2
+
+expected = HEALTH(table.sort_by("id"))
+assert same_rows(df.transform(HEALTH), expected)
+assert same_rows(df.transform(TIMED, parallel="by_time"), TIMED(table.sort_by("id")), TIMED)
+scale = 2.0
+own = sw.operator(name="own", identity=0.0, lift=lambda x: x * scale, combine=lambda a, b: max(a, b))
+mine = sw.Sliding(by="k", on="ts", own=own("x").over(rows=3))
+assert same_rows(df.transform(mine), mine(table.sort_by("id")), mine)
+
+# A streaming query of Connect does not see what its session was sent: docs/cluster.md says so.
 files = Files(spark, folder / "in")
-files.add(table.slice(0 if first else 1_000, 1_000))
-stream = files.stream("k long, ts timestamp, x double, id long")
-run(stream.withWatermark("ts", "1 second").transform(HEALTH, shards=2), folder / "out", folder / "checkpoint")
-found = {row["id"]: row for row in answered(folder / "out").to_pylist()}
-assert (900 < len(found) < 1_000) if first else (1_900 < len(found) < 2_000), len(found)
-for row in HEALTH(table).to_pylist():
-    if row["id"] in found:
-        assert all(found[row["id"]][name] == row[name] for name in ("top", "last", "all")), row
+files.add(table)
+stream = files.stream("k long, ts timestamp, x double, id long").withWatermark("ts", "1 second")
+found = failure(lambda: run(stream.transform(HEALTH, shards=2), folder / "out", folder / "checkpoint"))
+assert "has no Slidewise" in found, found
 spark.stop()
 print("OK")
 """
@@ -106,12 +106,10 @@ def server(cluster: Cluster, python: Path) -> Iterator[str]:
 
 
 def test_definitions_from_a_client_without_spark(server: str, client: Path, tmp_path: Path) -> None:
-    """The second client goes on with the stream of the first."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     variables.pop("PYTHONPATH", None)
     script = tmp_path / "client.py"  # PySpark takes a program given by -c for its own doctests
     script.write_text(CLIENT)
-    for _ in range(2):
-        command = [str(client), "-W", "ignore", str(script), server, str(tmp_path), str(ROOT / "tests")]
-        done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=240, check=False)
-        assert done.stdout.endswith("OK\n"), done.stdout + done.stderr
+    command = [str(client), "-W", "ignore", str(script), server, str(tmp_path), str(ROOT / "tests")]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=240, check=False)
+    assert done.stdout.endswith("OK\n"), done.stdout + done.stderr
