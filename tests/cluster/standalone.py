@@ -5,6 +5,7 @@ Master and workers are processes of their own on 127.0.0.1, one core each.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -131,6 +132,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def sink_files(folder: Path) -> list[str]:
+    """The Parquet files that a stream's sink counts as written: those of attempts that failed lie beside them."""
+    logs = [log for log in (folder / "_spark_metadata").iterdir() if not log.name.startswith(".")]
+    lines = [line for log in logs for line in log.read_text().splitlines() if line.startswith("{")]
+    return sorted({json.loads(line)["path"].removeprefix("file://") for line in lines})
 
 
 def spark_home() -> Path:

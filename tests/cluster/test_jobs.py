@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from cluster.sessions_on import LIMITS
-from cluster.standalone import NAMED, Cluster
+from cluster.standalone import NAMED, Cluster, sink_files
 from sessions import JAVA
 
 from slidewise.pipeline.job.job import read_job
@@ -75,7 +75,13 @@ def slidewise(cluster: Cluster, folder: Path, python: Path | str, *options: str)
 
 
 def rows_in(folder: Path) -> list[dict[str, Any]]:
-    rows = pq.read_table(folder / "rows").select(["machine", "ts", "temp", "peak", "seen"]).to_pylist()
+    rows_folder = folder / "rows"
+    is_sink = (rows_folder / "_spark_metadata").exists()
+    rows = (
+        pq.read_table(sink_files(rows_folder) if is_sink else rows_folder)
+        .select(["machine", "ts", "temp", "peak", "seen"])
+        .to_pylist()
+    )
     return sorted(rows, key=lambda row: row["ts"])
 
 

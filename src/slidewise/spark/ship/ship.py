@@ -29,8 +29,9 @@ class Shipped(NamedTuple):
 def ship(spark: SparkSession, *, streams: bool = True) -> Shipped:
     """Send this package to the executors of a session, and check that their Python has what it needs.
 
-    That is numba, numpy and pyarrow, and for streams pandas and protobuf, in versions that fit. It works with classic
-    sessions and over Spark Connect. Executors that start later are sent the package, too; call it before `transform`.
+    That is numba, numpy and pyarrow, and for streams pandas and protobuf, in versions that fit. Over Spark Connect, what
+    is sent serves batches; streams there need an installation. Executors that start later are sent the package, too;
+    call it before `transform`.
 
     Args:
         spark: The session.
@@ -46,7 +47,7 @@ def ship(spark: SparkSession, *, streams: bool = True) -> Shipped:
     >>> print(sw.ship(spark))  # doctest: +SKIP
     slidewise-0.1.0-ffa60c265f347057.zip (1,038,888 bytes) is on 2 executors: node1, node2
     """
-    from slidewise.spark.ship.archive import files_digest, package_archive
+    from slidewise.spark.ship.archive import package_archive
     from slidewise.spark.ship.executors import GUIDE, ask_executors
 
     found = ask_executors(spark)
@@ -58,7 +59,8 @@ def ship(spark: SparkSession, *, streams: bool = True) -> Shipped:
             "there (pip install 'slidewise[worker]' brings all of them), or send an environment that has them: "
             f"{GUIDE}{'' if by_batch else '; for batches only, streams=False does not ask for these'}"
         )
-    archive, digest = package_archive(), files_digest()
+    archive = package_archive()
+    digest = archive.stem.rpartition("-")[2]
     context = getattr(spark, "sparkContext", None)
     if context is None:
         spark.addArtifacts(str(archive), pyfile=True)
