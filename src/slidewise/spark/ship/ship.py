@@ -29,9 +29,9 @@ class Shipped(NamedTuple):
 def ship(spark: SparkSession, *, streams: bool = True) -> Shipped:
     """Send this package to the executors of a session, and check that their Python has what it needs.
 
-    That is numba, numpy and pyarrow, and for streams pandas and protobuf, in versions that fit. Over Spark Connect, what
-    is sent serves batches; streams there need an installation. Executors that start later are sent the package, too;
-    call it before `transform`.
+    That is numba, numpy and pyarrow, and for streams pandas and protobuf, in versions that fit. Executors that start
+    later are sent the package, too; call it before `transform`. Over Spark Connect it serves batches: streams there
+    need an installation.
 
     Args:
         spark: The session.
