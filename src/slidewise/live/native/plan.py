@@ -78,17 +78,21 @@ class Opening:
         self._compiled: Callable[[], None] | None = None  # while a thread compiles: goes over once it is done
         self._attempts = 0
 
+    def tries(self) -> bool:
+        """Whether another event, or batch, is looked at; after some that do not fit none is."""
+        live = self._live
+        self._attempts += 1
+        if self._attempts > MOST_MISFITS or live.aside.released is not None:
+            live.opening = None
+        return live.opening is not None
+
     def consider(self, row: EventRow) -> None:
         """Let windows lie in arrays once their passes are compiled, if they hold an event like this."""
         live = self._live
         if self._compiled is not None:
             self._compiled()
             return
-        if live.events < FROM_EVENTS:
-            return
-        self._attempts += 1
-        if self._attempts > MOST_MISFITS or live.aside.released is not None:
-            live.opening = None
+        if live.events < FROM_EVENTS or not self.tries():
             return
         types = types_in_event(live, live.computed.extended(row))
         if types is not None and not live.kinds.unknown:

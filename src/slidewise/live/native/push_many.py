@@ -262,8 +262,10 @@ def open_for(live: Live, frame: Frame) -> None:
     """Let a live definition go over to arrays, if they hold this batch's columns."""
     from slidewise.live.native.push import open_windows
 
+    if live.opening is None or not live.opening.tries():
+        return
     kinds = live.kinds.in_frame(frame)
-    if live.aside.released is not None or any(kinds.get(name, NANS) == NANS for name in live.kinds.unknown):
+    if any(kinds.get(name, NANS) == NANS for name in live.kinds.unknown):
         return
     batch = NativeBatch(live, frame)
     types = {}
