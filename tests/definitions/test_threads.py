@@ -23,8 +23,8 @@ def in_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answe
     """The answers in one part, and in small parts with one, two and three threads."""
 
     def answered(run: Answer) -> list[Any]:
-        whole = run()
-        found = [whole]
+        monkeypatch.setattr(threads.PartSize, "rows", 10**9)  # also where it was small for the answers before
+        found = [run()]
         monkeypatch.setattr(threads.PartSize, "rows", 12)
         for count in ("1", "2", "3"):
             monkeypatch.setenv(threads.VARIABLE, count)
