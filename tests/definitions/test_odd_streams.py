@@ -17,6 +17,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.live.native import conversion
+from slidewise.live.panes.row_pane import RowPane
 
 KERNELS = patch("slidewise.live.batch.push_many.by_kernels", lambda _incoming: True)
 IN_TURN = patch("slidewise.live.batch.push_many.by_kernels", lambda _incoming: False)
@@ -268,14 +270,17 @@ def test_pandas_keeps_what_it_has_beside_values() -> None:
 
 def test_a_refused_event_costs_no_more_in_a_large_window() -> None:
     """What is refused is taken back, and nothing is built anew."""
-    live = sw.Sliding(on="t", s=sw.sum("x").over(10**9)).live()
-    for i in range(20_000):
-        live.push({"t": i, "x": i})
-    rebuilt = []
-    pane = live.key_states[()].panes[0]
-    with patch.object(type(pane), "_build", lambda _self, _rows: rebuilt.append(1)), pytest.raises(sw.InputError):
-        live.push({"t": 30_000, "x": "text"})
-    assert not rebuilt
+    live, in_panes = (sw.Sliding(on="t", s=sw.sum("x").over(10**9)).live() for _ in range(2))
+    in_panes.opening = None
+    rebuilt: list[int] = []
+    for one in (live, in_panes):
+        one.push_many(pa.table({"t": range(20_000), "x": range(20_000)}))
+        one.push({"t": 20_000, "x": 1})
+        build = patch.object(RowPane, "_build", lambda _self, _rows: rebuilt.append(1))
+        with build, patch.object(conversion, "pane_of", lambda *_: rebuilt.append(2)), pytest.raises(sw.InputError):
+            one.push({"t": 30_000, "x": "text"})
+        assert not rebuilt
+    assert live.native is not None
 
 
 def test_gone_rows_are_let_go() -> None:

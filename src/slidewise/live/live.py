@@ -21,9 +21,9 @@ from slidewise.live.missing_values import ColumnKinds
 from slidewise.live.native.plan import Misfit, Opening, may_be_native
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.panes.shared_pane import plan_sharing
-from slidewise.live.reorder_buffer import Event, ReorderBuffer, sort_peers, wait_bound
 from slidewise.live.set_aside import AHEAD, LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Stats, Time
+from slidewise.live.waiting.reorder_buffer import Event, ReorderBuffer, wait_bound
 
 if TYPE_CHECKING:
     from slidewise.live.native.push import NativeWindows
@@ -73,6 +73,7 @@ class Live:
         self.buffer = None if bound is None else ReorderBuffer(definition, self.specs, bound, self.computed)
         if self.buffer is not None:
             self.buffer.others = self.kinds.others
+            self.buffer.tables.key_of = self.key_of
         self.key_states: MutableMapping[Key, Any] = {}
         self.rows_before = specs_of_rows_before(self.specs) if has_time else []
         self.newest: Time | None = None  # of all events where some wait, these included
@@ -151,15 +152,16 @@ class Live:
         try:
             return native.push(row)
         except Misfit:
+            native.check(row)
             return native.misfit(self._push_into_panes(row))
 
     def _push_into_panes(self, row: EventRow) -> Any:
         """Take an event into all panes of its key, or into none, and answer; or let it wait."""
         key, time, kind = self.read(row)
-        if self.buffer is not None:
-            return self._wait(row, key, time, kind)
         if self.opening is not None:
             self.opening.consider(row)
+        if self.buffer is not None:
+            return self._wait(row, key, time, kind)
         key_state = self.own(key)
         if key_state is None:
             key_state = KeyState(self.specs)
@@ -184,7 +186,7 @@ class Live:
         except BaseException as error:
             for pane in key_state.panes[: at + 1]:
                 pane.undo()
-            raise_operator_error(self._spec_at(at), error, "the event was not taken in")
+            raise_operator_error(self.spec_at(at), error, "the event was not taken in")
         if not number:
             self.key_states[key] = key_state
             self.time_reader.kind = kind
@@ -209,7 +211,7 @@ class Live:
         owned: KeyState | None = key_states.get(key) if type(key_states) is dict else key_states.own(key)
         return owned
 
-    def _spec_at(self, at: int) -> WindowSpec | None:
+    def spec_at(self, at: int) -> WindowSpec | None:
         """The spec at this index; None behind the last, where results are computed."""
         return self.specs[at] if at < len(self.specs) else None
 
@@ -275,7 +277,13 @@ class Live:
         if self.newest is not None and buffer.is_late(time, self.newest):
             dropped: PushResult = self.drop(row, LATE)
             return dropped
-        buffer.add(buffer.event(row, key, time))
+        return self.let_wait(buffer.event(row, key, time), kind)
+
+    def let_wait(self, event: Event, kind: str | None) -> PushResult:
+        """Put an event into the buffer, whose time is of this kind, and answer those that are due."""
+        buffer, time = self.buffer, event.time
+        assert buffer is not None
+        buffer.add(event)
         self.time_reader.kind = kind
         self.time_reader.fractions |= type(time) is float
         self.events += 1
@@ -304,42 +312,18 @@ class Live:
 
     def _answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
         """Answer events of equal key and time, which see one another, in the order of their arrival."""
-        key, time = peers[0].key, peers[0].time
-        if self.ordered and len(peers) > 1:
-            peers = sort_peers(peers)
-        key_state = self.own(key) or KeyState(self.specs)
-        answered = []
-        is_later = bool(self.rows_before) and time != key_state.now
-        reads = self.reads_before(key_state, key_state.count) if is_later else None
-        at = 0
-        try:
-            for at, (spec, pane) in enumerate(zip(self.specs, key_state.panes, strict=True)):
-                places = range(key_state.count, key_state.count + len(peers)) if spec.numbered else [time] * len(peers)
-                rows = [(place, event.arguments[at]) for place, event in zip(places, peers, strict=True)]
-                answered.append(pane.push_peers(rows))
-                for answers in answered[-1] if spec.declared else ():
-                    spec.check(answers)
-            at = len(self.specs)
-            by_arrival: dict[int, dict[str, Any]] = {}
-            for event, *values in zip(peers, *answered, strict=True):
-                columns = self.computed.columns([value for part in values for value in part], event.row)
-                by_arrival[event.number] = {**event.row, **columns}
-        except BaseException as error:
-            for pane in key_state.panes[: at + 1]:
-                pane.undo()
-            raise_operator_error(self._spec_at(at), error, "")
-        for pane in key_state.panes:
-            pane.keep()
-        if is_later:
-            first = [value for part in answered for value in part[0]]
-            key_state.firsts = self.firsts_of(first, reads)
-        if self.seen is None or time > self.seen:
-            self.seen = time
-        key_state.now = time
-        key_state.count += len(peers)
-        self.key_states[key] = key_state
-        self.answers += len(peers)
-        return [by_arrival[number] for number in sorted(by_arrival)]
+        native = self.native
+        if native is not None:
+            try:
+                return native.answer_peers(peers)
+            except Misfit:
+                native.misfit(None)
+        assert self.buffer is not None
+        for event in peers:
+            self.buffer.complete(event)
+        from slidewise.live.waiting.peers import answer_by_panes
+
+        return answer_by_panes(self, peers)
 
     def deliver(self) -> list[dict[str, Any]]:
         """Give the answers that are ready, unless a callback takes them one by one."""

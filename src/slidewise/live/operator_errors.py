@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from slidewise.engine.window_spec import WindowSpec
+from slidewise.engine.window_spec import WindowSpec, arguments_in
 from slidewise.errors import OperatorFailedError, SlidewiseError
 
 
@@ -37,3 +37,16 @@ def operator_errors(spec: WindowSpec | None, note: str = "") -> Iterator[None]:
         if isinstance(error, SlidewiseError) and not note:
             raise
         raise_operator_error(spec, error, note)
+
+
+def checked_arguments(spec: WindowSpec, row: Any) -> Any:
+    """What a spec reads of an event: what its operators refuse of it is refused now."""
+    read = spec.arguments(row)
+    values = arguments_in(read)
+    if values is not None:
+        try:
+            for member in spec.members:
+                member.operator.lift(*values)
+        except BaseException as error:
+            raise_operator_error(spec, error, "the event was not taken in")
+    return read

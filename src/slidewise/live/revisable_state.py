@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 from slidewise.engine.window_spec import Marked, WindowSpec, arguments_in
 from slidewise.errors import InputError
 from slidewise.live.beginnings import Beginnings
-from slidewise.live.reorder_buffer import Event
 from slidewise.live.types import EventRow, Time
+from slidewise.live.waiting.reorder_buffer import Event
 from slidewise.operators.operator import Operator
 from slidewise.operators.types import State
 from slidewise.swag.fiba.fiba import Fiba

@@ -13,10 +13,10 @@ from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier
 from slidewise.live.live import Live
 from slidewise.live.operator_errors import raise_operator_error
-from slidewise.live.reorder_buffer import Event, ReorderBuffer
 from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.set_aside import LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Time
+from slidewise.live.waiting.reorder_buffer import Event, ReorderBuffer
 from slidewise.operators.values.equality import same
 from slidewise.windows import Duration, Months
 from slidewise.windows.time import check_length

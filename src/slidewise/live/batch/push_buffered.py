@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.columns.arrow_values import arrow_array, check_times_of_day
+from slidewise.columns.arrow_values import arrow_array
 from slidewise.columns.frames import frame_of
 from slidewise.columns.operator_types import answer_type
 from slidewise.engine.answers import as_arrays
@@ -24,8 +24,10 @@ from slidewise.live.batch.filtering import FilteredBatch
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.event_times import length_in
 from slidewise.live.live import Live
-from slidewise.live.reorder_buffer import Event, ReorderBuffer
+from slidewise.live.native.plan import Misfit, native_windows
 from slidewise.live.types import Time
+from slidewise.live.waiting.reorder_buffer import Event, ReorderBuffer
+from slidewise.live.waiting.waiting_tables import python_rows
 from slidewise.operators.values.equality import same
 
 # So few events go one by one, and so does a batch beside which many more events wait: the kernels would not pay.
@@ -45,6 +47,9 @@ def push_buffered(live: Live, filtered: FilteredBatch) -> Any:
     names = [str(name) for name in frame.names]
     if len({*names}) < len(names):
         raise InputError(f"events that wait need columns of different names, but the table has {', '.join(names)}")
+    answered = push_into_arrays(live, filtered)
+    if answered is not None:
+        return answered
     incoming = IncomingBatch(live, frame)
     on_time, table = buffer_batch(live, filtered, incoming, FEW, lambda *batch: _evaluate_due(live, *batch))
     if table is not None:
@@ -54,6 +59,22 @@ def push_buffered(live: Live, filtered: FilteredBatch) -> Any:
     table = frame.from_arrow(as_table(live, on_time, live.ready))  # an error leaves the answers for the next call
     live.deliver()
     return table
+
+
+def push_into_arrays(live: Live, filtered: FilteredBatch) -> Any:
+    """Take in a batch where windows lie in arrays; None, and nothing has changed, where they do not hold it."""
+    native = native_windows(live, filtered)
+    if native is None or not len(filtered.frame):
+        return None
+    from slidewise.live.native.waiting import push_frame
+
+    try:
+        return push_frame(native, filtered)
+    except Misfit:
+        native.misfit(None)
+        assert live.buffer is not None
+        live.buffer.spill()
+        return None
 
 
 def buffer_batch(
@@ -71,7 +92,7 @@ def buffer_batch(
     buffer, frame = live.buffer, filtered.frame
     assert buffer is not None
     buffer.check(incoming.kind if incoming.count else None)
-    late, newest = late_rows(live, buffer, incoming)
+    late, newest = late_rows(live, buffer, incoming.times)
     on_time = IncomingBatch(live, frame.take(np.flatnonzero(~late))) if late.any() else incoming
     pending = None
     if live.callback is None and on_time.count >= max(few, len(buffer) // _WAITING_PER_EVENT):
@@ -93,11 +114,11 @@ def buffer_batch(
     return on_time, None
 
 
-def late_rows(live: Live, buffer: ReorderBuffer, incoming: IncomingBatch) -> tuple[Array, Time | None]:
+def late_rows(live: Live, buffer: ReorderBuffer, times: Array) -> tuple[Array, Time | None]:
     """Which rows come too late, each judged by the newest time before it; and the newest time of all."""
-    newest, times = live.newest, incoming.times
-    late = np.zeros(incoming.count, np.bool_)
-    least = newest if newest is not None else times[:1].tolist()[0] if incoming.count else 0
+    newest, count = live.newest, len(times)
+    late = np.zeros(count, np.bool_)
+    least = newest if newest is not None else times[:1].tolist()[0] if count else 0
     # Whole times stay exact: what might not fit into 64 bits, or comes after a time of another kind, is judged one by
     # one.
     whole = times.dtype == np.int64
@@ -105,13 +126,13 @@ def late_rows(live: Live, buffer: ReorderBuffer, incoming: IncomingBatch) -> tup
     at_once = times.dtype == np.float64 and type(least) is float
     if whole and type(least) is int:
         at_once = max(abs(least), bound, *(abs(int(t)) for t in (times.min(initial=0), times.max(initial=0)))) < 2**61
-    if incoming.count and at_once:
+    if count and at_once:
         before = np.maximum.accumulate(np.concatenate([np.array([least], times.dtype), times]))
         late = times < before[:-1] - bound
         if buffer.flushed is not None:
             late |= times <= buffer.flushed
         return late, before[-1:].tolist()[0]
-    for i, time in enumerate(incoming.times.tolist()):
+    for i, time in enumerate(times.tolist()):
         late[i] = newest is not None and buffer.is_late(time, newest)
         newest = time if newest is None or time > newest else newest
     return late, newest
@@ -128,14 +149,6 @@ def events_of(buffer: ReorderBuffer, incoming: IncomingBatch) -> list[Event]:
         buffer.number = number
         error.add_note("no row of the batch was taken in")
         raise
-
-
-def python_rows(table: Any) -> list[dict[str, Any]]:
-    """A table's rows as dicts."""
-    for name in table.column_names:
-        check_times_of_day(table.column(name), repr(name))
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
 
 
 def _evaluate_due(live: Live, incoming: IncomingBatch, newest: Time) -> PendingBatch:
@@ -155,6 +168,7 @@ def _evaluate_due(live: Live, incoming: IncomingBatch, newest: Time) -> PendingB
     table = table.filter(pa.array(due))
     order = _order(live, IncomingBatch(live, frame_of(table)))
     batch = IncomingBatch(live, frame_of(table.take(order)))
+    batch.own_states()
     answers, commit = evaluate(batch, peers=True)
     result = batch.frame.with_columns(answers)
     place = np.empty(len(order), np.int64)
@@ -177,14 +191,21 @@ def joined_rows(buffer: ReorderBuffer, table: Any) -> Any:
 
     if not len(buffer):
         return table
-    rows = [event.row for event in buffer]
+    return pa.concat_tables([table_of_events(list(buffer), table.schema), table])
+
+
+def table_of_events(events: list[Event], schema: Any) -> Any:
+    """Events as a table of this schema."""
+    import pyarrow as pa
+
+    rows = [event.row for event in events]
     try:
-        before = pa.Table.from_pylist(rows, schema=table.schema)
+        table = pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
         raise CannotJoinError from error
-    if not same(before.to_pylist(), rows):  # they have other columns, or values that these types do not hold
+    if not same(table.to_pylist(), rows):  # they have other columns, or values that these types do not hold
         raise CannotJoinError
-    return pa.concat_tables([before, table])
+    return table
 
 
 def _order(live: Live, incoming: IncomingBatch) -> Array:

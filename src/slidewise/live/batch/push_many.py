@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,8 @@ from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.late_errors import example_wait, released_error
 from slidewise.live.live import Live
-from slidewise.live.native import plan
-from slidewise.live.native.plan import Misfit
+from slidewise.live.native.plan import Misfit, native_windows
 from slidewise.live.operator_errors import raise_operator_error
-
-if TYPE_CHECKING:
-    from slidewise.live.native.push import NativeWindows
 
 # Costs in microseconds: of an event by itself, and a frozen row that is thawed for it; of a batch through the kernels,
 # a key of it, and a row, new or held.
@@ -47,7 +43,7 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
         from slidewise.live.batch.push_buffered import push_buffered
 
         return push_buffered(live, filtered)
-    native = _native(live, filtered)
+    native = native_windows(live, filtered)
     if native is not None:
         try:
             from slidewise.live.native.push_many import push_native
@@ -57,16 +53,6 @@ def _push_filtered(live: Live, filtered: FilteredBatch) -> Any:
             result = _push_into_panes(live, filtered)
             return native.misfit(result) if len(filtered.frame) else result
     return _push_into_panes(live, filtered)
-
-
-def _native(live: Live, filtered: FilteredBatch) -> NativeWindows | None:
-    """The windows in arrays, if there are any, or may be from now on."""
-    frame = filtered.frame
-    if live.opening is not None and len(frame) and live.events + len(frame) >= plan.FROM_EVENTS:
-        from slidewise.live.native.push_many import open_for
-
-        open_for(live, frame)
-    return live.native
 
 
 def _push_into_panes(live: Live, filtered: FilteredBatch) -> Any:

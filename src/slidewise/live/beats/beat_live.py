@@ -19,9 +19,9 @@ from slidewise.live.keys import key_parts
 from slidewise.live.late_errors import example_wait
 from slidewise.live.live import Answered, Live
 from slidewise.live.operator_errors import raise_operator_error
-from slidewise.live.reorder_buffer import Event, sort_peers
 from slidewise.live.set_aside import LATE, PushResult, SetAside
 from slidewise.live.types import EventRow, Key, Time
+from slidewise.live.waiting.reorder_buffer import Event, sort_peers
 from slidewise.windows import Beats, Duration
 
 Row = dict[str, Any]

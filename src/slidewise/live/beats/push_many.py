@@ -20,11 +20,12 @@ from slidewise.errors import InputError, TimeOrderError
 from slidewise.kernels.bounds.beats import beat_bounds, slice_numbers, times_of
 from slidewise.live.batch.filtering import FilteredBatch, push_filtered
 from slidewise.live.batch.incoming import IncomingBatch
-from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, fitting, kinds_of_results, python_rows
+from slidewise.live.batch.push_buffered import PendingBatch, buffer_batch, fitting, kinds_of_results
 from slidewise.live.beats.beat_live import BeatLive
 from slidewise.live.beats.key_state import BeatKeyState
 from slidewise.live.beats.slice_arrays import freeze, held_slices
 from slidewise.live.operator_errors import operator_errors
+from slidewise.live.waiting.waiting_tables import python_rows
 from slidewise.windows import Beats
 
 FEW = 64  # so few events go one by one

@@ -18,7 +18,9 @@ from slidewise.windows.kind import Keeps
 
 if TYPE_CHECKING:
     from slidewise.kernels.codegen.kernel import Kernel
+    from slidewise.live.batch.filtering import FilteredBatch
     from slidewise.live.live import Live
+    from slidewise.live.native.push import NativeWindows
     from slidewise.live.native.store import NativeStore
     from slidewise.live.types import EventRow
 
@@ -38,8 +40,6 @@ def may_be_native(live: Live) -> bool:
     from slidewise.live.live import Live as PlainLive
 
     if type(live) is not PlainLive or live.spikes or live.definition.every is not None or live.generations:
-        return False
-    if live.buffer is not None:
         return False
     return bool(live.specs) and all(_spec_fits(spec) for spec in live.specs)
 
@@ -100,6 +100,16 @@ class Opening:
 
             begin = push.open_in_background if IN_BACKGROUND else push.open_windows
             self._compiled = begin(live, types, live.time_reader.fractions)
+
+
+def native_windows(live: Live, filtered: FilteredBatch) -> NativeWindows | None:
+    """The windows in arrays, if there are any, or may be from this batch on."""
+    frame = filtered.frame
+    if live.opening is not None and len(frame) and live.events + len(frame) >= FROM_EVENTS:
+        from slidewise.live.native.push_many import open_for
+
+        open_for(live, frame)
+    return live.native
 
 
 def store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStore | None:

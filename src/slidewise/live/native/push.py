@@ -14,10 +14,13 @@ from slidewise.live.native.conversion import adopt
 from slidewise.live.native.plan import MOST_MISFITS, Misfit, store_of
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
+from slidewise.live.operator_errors import checked_arguments
+from slidewise.live.set_aside import LATE
 from slidewise.live.types import EventRow, Key
 
 if TYPE_CHECKING:
     from slidewise.live.live import Live
+    from slidewise.live.waiting.reorder_buffer import Event, ReorderBuffer
 
 T = TypeVar("T")
 _TYPES: dict[str, type] = {"float64": float, "int64": int}
@@ -40,23 +43,82 @@ class NativeWindows:
             columns = [(name, _TYPES[store.inputs[name].dtype]) for name in reader.columns]
             only = columns[0] if reader.column is not None and reader.condition is None else None
             self._readers.append((number, reader, columns, only))
+        self._answered = frozenset(definition.columns)
+        self._ordering = frozenset(definition.ordering)
         self._all_count = True  # whether row 0 counts for every reader, as the arrays have it
 
-    def push(self, row: EventRow) -> dict[str, Any] | None:
-        """Take in one event; returns its answers, or what `Live.drop` does for a late one. A Misfit changes nothing."""
+    def push(self, row: EventRow) -> Any:
+        """Take in one event; returns what `Live.push` does. A Misfit changes nothing."""
+        live, store = self.live, self.store
+        if live.buffer is not None:
+            return self._wait(row, live.buffer)
+        key, time, _ = live.read(row)
+        slot = store.slots.get(key)
+        answers = self._answer_new(row, key, time) if slot is None else self.answer(row, slot, time)
+        if answers is None:
+            return live._late(row, key, time, self.states[key])
+        live.events += 1
+        return answers
+
+    def check(self, row: EventRow) -> None:
+        """Refuse an event that its operators refuse, unless it is late, before its key's windows become panes."""
         live, store = self.live, self.store
         key, time, _ = live.read(row)
-        self._read(live.computed.extended(row))
         slot = store.slots.get(key)
-        if slot is not None:
-            return self._take(row, key, slot, time)
+        newest = None if slot is None else store.newest_of(slot)
+        if newest is None or time >= newest:
+            extended = live.computed.extended(row)
+            for spec in live.specs:
+                checked_arguments(spec, extended)
+
+    def _answer_new(self, row: EventRow, key: Key, time: Any) -> dict[str, Any] | None:
+        """The same as `answer` for a key that has no slot, which gets one."""
+        store = self.store
         slot = self.slot_of(key)
         try:
-            return self._take(row, key, slot, time)
+            return self.answer(row, slot, time)
         except BaseException:
             if not store.counts.data[slot]:
                 store.release(key)
             raise
+
+    def _wait(self, row: EventRow, buffer: ReorderBuffer) -> Any:
+        """Let one event wait; returns the events that are due now. A Misfit changes nothing."""
+        live = self.live
+        key, time, kind = live.read(row)
+        if kind is not live.time_reader.kind:
+            raise Misfit
+        if live.newest is not None and buffer.is_late(time, live.newest):
+            return live.drop(row, LATE)
+        self._check(row)
+        return live.let_wait(buffer.plain_event(row, key, time), kind)
+
+    def _check(self, row: EventRow) -> None:
+        """Raise a Misfit for an event that may be refused later, when it is due."""
+        extended = self.live.computed.extended(row)
+        for _, reader, columns, only in self._readers:
+            if only is not None and type(row.get(only[0])) is float is only[1]:
+                continue
+            for value, (_, kind) in zip(reader.arguments(extended) or (), columns, strict=False):
+                if type(value) is not kind or (kind is int and not -(2**63) <= value < 2**63):
+                    raise Misfit
+        names = row.keys()
+        if not names.isdisjoint(self._answered) or not names >= self._ordering:
+            raise Misfit
+
+    def answer_peers(self, peers: list[Event]) -> list[dict[str, Any]]:
+        """Answer events of equal key and time, in the order of their arrival. A Misfit changes nothing."""
+        if len(peers) > 1:
+            from slidewise.live.native.waiting import answer_peers
+
+            return answer_peers(self, peers)
+        event = peers[0]
+        slot = self.store.slots.get(event.key)
+        row, key, time = event.row, event.key, event.time
+        answers = self._answer_new(row, key, time) if slot is None else self.answer(row, slot, time)
+        if answers is None:
+            raise Misfit
+        return [{**row, **answers}]
 
     def _read(self, row: EventRow) -> None:
         """Write what aggregates read of an event into row 0."""
@@ -94,8 +156,27 @@ class NativeWindows:
                 counted[0] = True
             self._all_count = True
 
-    def _take(self, row: EventRow, key: Key, slot: int, time: Any) -> dict[str, Any] | None:
+    def read_at(self, row: EventRow, at: int) -> None:
+        """Write what aggregates read of an event into some row."""
+        store = self.store
+        self._all_count = False
+        try:
+            for number, reader, columns, _ in self._readers:
+                values = reader.arguments(row)
+                store.one_counted[number][at] = values is not None
+                for value, (name, kind) in zip(values or (), columns, strict=False):
+                    if type(value) is not kind:
+                        raise Misfit
+                    store.one_input[name][at] = value
+        except (OverflowError, ValueError) as error:
+            if isinstance(error, SlidewiseError):
+                raise
+            raise Misfit from error  # a number of more than 64 bits
+
+    def answer(self, row: EventRow, slot: int, time: Any) -> dict[str, Any] | None:
+        """Take an event into the windows of a slot, and answer it; None where it is late, and nothing has changed."""
         live, store = self.live, self.store
+        self._read(live.computed.extended(row))
         store.one_slot[0] = slot
         kind = store.kind
         if kind:
@@ -112,8 +193,7 @@ class NativeWindows:
                         spec.cuts.data.view("float64")[0] = spec.spec.cut(time)
         outcome = passes.arrive(store.block.address, 1)
         if outcome >= 0 or store.block.numbers[passes.LATE]:
-            dropped: dict[str, Any] | None = live._late(row, key, time, self.states[key])
-            return dropped
+            return None
         try:
             store.run(1)
             try:
@@ -131,14 +211,20 @@ class NativeWindows:
             raise Misfit from error  # the panes raise it in their words
         if kind and (live.seen is None or time > live.seen):
             live.seen = time
-        live.events += 1
         live.answers += 1
         return columns
 
     def takes_tables(self, table: Any) -> bool:
         """Whether this is an Arrow table, and nothing is to be done but to take it in."""
         aside, live = self.live.aside, self.live
-        plain = aside.guard is None and aside.released is None and aside.late_to is None and not aside.rows
+        plain = (
+            not live.ready
+            and live.callback is None
+            and aside.guard is None
+            and aside.released is None
+            and aside.late_to is None
+            and not aside.rows
+        )
         return plain and not live.kinds.unknown and type(table).__module__ == "pyarrow.lib" and hasattr(table, "schema")
 
     def push_table(self, table: Any) -> Any:
@@ -146,6 +232,10 @@ class NativeWindows:
         from slidewise.live.native.table_plan import NotPlainTable, push_table
 
         try:
+            if self.live.buffer is not None:
+                from slidewise.live.native.waiting import push_waiting
+
+                return push_waiting(self, table)
             return push_table(self, table)
         except (NotPlainTable, Misfit):
             return None
@@ -167,6 +257,8 @@ class NativeWindows:
         self.misfits += 1
         if self.misfits >= MOST_MISFITS:
             self.live.native = None
+            if self.live.buffer is not None:
+                self.live.buffer.spill()
         return result
 
 

@@ -68,21 +68,28 @@ def push_native(native: NativeWindows, filtered: FilteredBatch) -> Any:
     m = batch.count
     if not m:
         raise Misfit
-    if m > store.row_room.size:
-        store.set_rows(m)
-    _read_times(native, batch, m)
-    _read_inputs(native, batch, m)
+    read_batch(native, batch)
 
     def answered(kept: Array | None) -> Any:
         rows = batch
         if kept is not None:
             rows = NativeBatch(native.live, batch.frame.take(kept))
-        return rows.frame.with_columns(_answers(native, rows, m, kept))
+        return rows.frame.with_columns(answer_columns(native, rows, [kept] * len(store.specs)))
 
     new = find_slots(native, batch.keys_of_rows(), m)
     result, late = take_in(native, m, new, batch.kind, answered)
+    native.live.events += m
     filtered.commit(np.zeros(m, np.bool_) if late is None else late)
     return result
+
+
+def read_batch(native: NativeWindows, batch: NativeBatch) -> None:
+    """Copy a batch's times and what aggregates read into the store's fields; Misfit where they do not hold it."""
+    m = batch.count
+    if m > native.store.row_room.size:
+        native.store.set_rows(m)
+    _read_times(native, batch, m)
+    _read_inputs(native, batch, m)
 
 
 def take_in(
@@ -127,7 +134,6 @@ def take_in(
             live.seen = newest
         live.time_reader.kind = kind
     live.answers += taken
-    live.events += m
     if kept is not None:
         _forget_empty(native, new)
     if m > _MOST_ROWS:
@@ -185,8 +191,8 @@ def _read_times(native: NativeWindows, batch: NativeBatch, m: int) -> None:
         kind, unit = ZONED if getattr(column.arrow, "tz", None) else NAIVE, column.unit
     floats = store.kind == passes.FLOATS
     if live.time_reader.kind is None:
-        shown = live.time_reader.shown(column.data[:1].tolist()[0] * unit, kind)
-        live.time_reader.check(kind, shown, is_date=column.is_date)
+        for first in column.data[:1].tolist():
+            live.time_reader.check(kind, live.time_reader.shown(first * unit, kind), is_date=column.is_date)
     elif kind != live.time_reader.kind:
         raise Misfit
     batch.kind = kind
@@ -231,25 +237,25 @@ def _cut_floats(spec: SpecStore, times: Array) -> None:
     spec.cuts.data[: len(times)].view(np.float64)[:] = edge
 
 
-def _answers(native: NativeWindows, batch: NativeBatch, m: int, kept: Array | None) -> AnswerColumns:
-    """The answers of the rows that are kept, as columns."""
+def answer_columns(native: NativeWindows, batch: NativeBatch, rows: list[Array | None]) -> AnswerColumns:
+    """The answers to a batch as columns: for each spec of the rows in these places, None for all as they are."""
     answers: AnswerColumns = {}
-    for spec in native.store.specs:
+    for spec, of_spec in zip(native.store.specs, rows, strict=True):
         like = spec.spec.columns[0] if spec.spec.columns else None
         types = [batch.kind_of(name) for name in spec.spec.columns]
         columns, _ = columns_of(batch, spec.spec)
         for member in spec.members:
             check_inputs(member.member.operator, spec.spec.columns, columns, types)
-            found = member_answers(spec, member, m, kept)
+            found = member_answers(spec, member, batch.count, of_spec)
             answers[member.member.name] = like, typed(member.member.operator, columns, types, found, member.member.name)
     if not batch.live.definition.stages.results:
         return {name: (native.likes[name], answers[name][1]) for name in batch.live.definition.columns}
     return batch.results(answers)
 
 
-def member_answers(spec: SpecStore, member: MemberStore, m: int, kept: Array | None) -> Answers:
-    """What the passes have answered for the rows that are kept."""
-    rows: Any = slice(m) if kept is None else kept
+def member_answers(spec: SpecStore, member: MemberStore, m: int, places: Array | None) -> Answers:
+    """What the passes have answered for the rows in these places, None for all m as they are."""
+    rows: Any = slice(m) if places is None else places
     if member.valid is None:
         held = spec.held.data[rows].copy()
         valid = held >= member.member.least

@@ -14,6 +14,7 @@ from slidewise.kernels.codegen.kernel import Kernel
 from slidewise.kernels.keyed import rows as passes
 from slidewise.kernels.keyed import source
 from slidewise.kernels.keyed.memory import AddressBlock, Field, Room
+from slidewise.live.native.plan import Misfit
 from slidewise.live.types import Key
 from slidewise.windows.kind import Keeps
 
@@ -301,12 +302,44 @@ class NativeStore:
         self.one_counted = [_view(field.data) for field in self.counted]
         self.one_input = {name: _view(column.rows.data) for name, column in self.inputs.items()}
         self.one_answer: list[tuple[Any, Any, int]] = []
+        self.numbered: list[bool] = []  # of each answer, whether its window is of rows
         for spec in self.specs:
             for member in spec.members:
+                self.numbered.append(spec.numbered)
                 if member.valid is None:
                     self.one_answer.append((None, _view(spec.held.data), member.member.least))
                 else:
                     self.one_answer.append((_view(member.valid.data), _view(member.outputs[0].data), 0))
+
+    def answers_at(self, row: int, last: int) -> list[Any]:
+        """The answers to a row whose peers end with the last: over rows its own, over times those behind the last."""
+        values = []
+        for (valid, answer, least), numbered in zip(self.one_answer, self.numbered, strict=True):
+            at = row if numbered else last
+            if valid is not None:
+                values.append(answer[at] if valid[at] else None)
+            else:
+                values.append(answer[at] if answer[at] >= least else None)
+        return values
+
+    def moments(self, m: int) -> Array:
+        """The times, as numbers, of m rows that were read and have not arrived; a Misfit where they are too far."""
+        unit = int(self.block.numbers[passes.UNIT])
+        ticks = self.ticks.data[:m]
+        if unit == 1 or self.kind == passes.FLOATS:
+            return ticks.copy()
+        farthest = int(self.block.numbers[passes.FARTHEST])
+        if m and not -farthest <= ticks.min() <= ticks.max() <= farthest:
+            raise Misfit
+        moments: Array = ticks * unit
+        return moments
+
+    def arrange_rows(self, order: Array) -> None:
+        """Put the rows that were read into another order."""
+        m = len(order)
+        inputs = [column.rows for column in self.inputs.values()]
+        for field in (self.slots_of_rows, self.ticks, *self.counted, *inputs):
+            field.data[:m] = field.data[:m][order]
 
     def set_rows(self, m: int) -> None:
         """Have fields for m rows."""

@@ -42,7 +42,13 @@ class TablePlan:
         names = schema.names
         check_names(definition, names, "table")
         stages = definition.stages
-        if stages.arguments or stages.results or len(definition.by) > 1 or any(r.condition for r in live.readers):
+        if (
+            len(set(names)) < len(names)
+            or stages.arguments
+            or stages.results
+            or len(definition.by) > 1
+            or any(r.condition for r in live.readers)
+        ):
             raise NotPlainTable
         self.schema = schema
         self._key = names.index(definition.by[0]) if definition.by else None
@@ -89,40 +95,73 @@ class TablePlan:
 
     def push(self, native: NativeWindows, table: pa.Table) -> Any:
         """Take in a table of this schema; NotPlainTable or Misfit, and nothing has changed, where this cannot."""
-        live, store = native.live, native.store
+        live = native.live
         m = table.num_rows
         if self.kind != live.time_reader.kind or not m:
             raise NotPlainTable
+        new = self.read(native, table)
+
+        def answered(kept: Array | None) -> Any:
+            rows = table if kept is None else table.take(kept)
+            return self.with_answers(native, rows, [kept] * len(native.store.specs))
+
+        result, late = take_in(native, m, new, self.kind, answered)
+        live.events += m
+        if late is not None:
+            live.dropped += int(late.sum())
+            live.aside.warn(live)
+        return result
+
+    def read(self, native: NativeWindows, table: pa.Table) -> list[Key]:
+        """Copy a table's times and inputs into the store's fields, and find the slots of its keys; returns the keys
+        that are new."""
+        store, m = native.store, table.num_rows
         inputs = [(column, _values(table, at, dtype)) for at, dtype, column in self._inputs]
         keys = None if self._key is None else _plain_chunk(table, self._key)
-        times = None if self._time is None else _values(table, self._time, self._time_type)
+        times = None if self._time is None else self._ticks(table)
         if m > store.row_room.size:
             store.set_rows(m)
         if times is not None:
-            if store.kind == passes.FLOATS:
-                if not np.isfinite(times).all():
-                    raise NotPlainTable
-                times = times.view(np.int64)
-            store.ticks.data[:m] = times
+            store.ticks.data[:m] = times.view(np.int64)
             set_unit(native, self._unit)
         for column, values in inputs:
             column.rows.data[:m] = values
         for counted in store.counted:
             counted.data[:m] = True
-        new = self._find_slots(native, keys, m)
+        return self._find_slots(native, keys, m)
 
-        def answered(kept: Array | None) -> Any:
-            result = table if kept is None else table.take(kept)
-            for name in live.definition.columns:
-                spec, member, field = self._answers[name]
-                result = result.append_column(field, _arrow(spec, member, field.type, m, kept))
-            return result
+    def check(self, table: pa.Table) -> None:
+        """Refuse a table whose keys or inputs are not plain."""
+        for at, _, _ in self._inputs:
+            _plain_chunk(table, at)
+        if self._key is not None:
+            _plain_chunk(table, self._key)
 
-        result, late = take_in(native, m, new, self.kind, answered)
-        if late is not None:
-            live.dropped += int(late.sum())
-            live.aside.warn(live)
-        return result
+    def times(self, table: pa.Table) -> Array:
+        """The times of a table as numbers."""
+        ticks = self._ticks(table)
+        if self._unit == 1:
+            return ticks
+        farthest = np.iinfo(np.int64).max // self._unit
+        if len(ticks) and not -farthest <= ticks.min() <= ticks.max() <= farthest:
+            raise NotPlainTable
+        return ticks * self._unit
+
+    def _ticks(self, table: pa.Table) -> Array:
+        assert self._time is not None
+        times = _values(table, self._time, self._time_type)
+        if self._time_type == np.float64 and not np.isfinite(times).all():
+            raise NotPlainTable
+        return times
+
+    def with_answers(self, native: NativeWindows, table: pa.Table, rows: list[Array | None]) -> pa.Table:
+        """A table with answers behind its columns: for each spec those in these places, None for all as they are."""
+        places = {id(spec): of_spec for spec, of_spec in zip(native.store.specs, rows, strict=True)}
+        for name in native.live.definition.columns:
+            spec, member, field = self._answers[name]
+            array = _arrow(spec, member, field.type, table.num_rows, places[id(spec)])
+            table = table.append_column(field, array)
+        return table
 
     def _find_slots(self, native: NativeWindows, keys: Any, m: int) -> list[Key]:
         if keys is None:
@@ -141,6 +180,11 @@ class TablePlan:
 
 def push_table(native: NativeWindows, table: pa.Table) -> Any:
     """Take in an Arrow table by the plan for its schema; NotPlainTable, and nothing has changed, where it has none."""
+    return plan_of(native, table).push(native, table)
+
+
+def plan_of(native: NativeWindows, table: pa.Table) -> TablePlan:
+    """The plan for a table's schema; NotPlainTable where it has none."""
     plan = native.table_plan
     if plan is None or plan.schema != table.schema:
         if native.refused_schema is not None and native.refused_schema == table.schema:
@@ -150,7 +194,8 @@ def push_table(native: NativeWindows, table: pa.Table) -> Any:
         except NotPlainTable:
             native.refused_schema = table.schema
             raise
-    return plan.push(native, table)
+    known: TablePlan = plan
+    return known
 
 
 def _field(name: str, kind: pa.DataType) -> pa.Field:

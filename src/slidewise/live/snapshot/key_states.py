@@ -22,7 +22,6 @@ from slidewise.live.panes.pane import Pane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import SharedPane
 from slidewise.live.panes.swag_pane import SwagPane
-from slidewise.live.reorder_buffer import Event
 from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.snapshot.checks import (
     check_bool,
@@ -37,6 +36,7 @@ from slidewise.live.snapshot.checks import (
     require,
 )
 from slidewise.live.types import Key, Time
+from slidewise.live.waiting.reorder_buffer import Event
 from slidewise.operators.values.equality import same
 from slidewise.operators.values.state_shapes import decoded, encoded
 from slidewise.swag.fiba.check import entries

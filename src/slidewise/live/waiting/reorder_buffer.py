@@ -15,15 +15,17 @@ from slidewise.arrays import Array
 from slidewise.definition import Definition
 from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import PLAIN, plain_value, without_nan
-from slidewise.engine.window_spec import WindowSpec, arguments_in
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier, length_in
-from slidewise.live.operator_errors import raise_operator_error
+from slidewise.live.operator_errors import checked_arguments
 from slidewise.live.types import Arguments, EventRow, Key, Time
+from slidewise.live.waiting.waiting_tables import WaitingRun, WaitingTables
 from slidewise.operators.values.hashing import plain
 from slidewise.windows import Duration
 
 SortKey = tuple[Any, ...]
+_SPILLED = 64  # rows of a table that become events at once where one of them is asked for as such
 
 
 def wait_bound(late: str, has_time: bool) -> Duration | int | float | None:
@@ -54,27 +56,39 @@ class Event:
     """An event that was read and checked: its row, and the arguments that each spec reads from it.
 
     `order` is what orders it among events of its key and time, `number` that of its arrival. A spec's arguments are
-    None where it skips the event, and `Marked` ones where events mark that its windows begin anew.
+    None where it skips the event, and `Marked` ones where events mark that its windows begin anew. Where windows lie in
+    arrays, an event that these hold has neither yet: see `ReorderBuffer.complete`.
     """
 
     __slots__ = ("arguments", "key", "number", "order", "row", "time")
 
+    arguments: tuple[Arguments | None, ...]
+    order: SortKey
+
     def __init__(
-        self, row: EventRow, key: Key, time: Time, number: int, order: SortKey, arguments: tuple[Arguments | None, ...]
+        self,
+        row: EventRow,
+        key: Key,
+        time: Time,
+        number: int,
+        order: SortKey | None,
+        arguments: tuple[Arguments | None, ...] | None,
     ) -> None:
         self.row = row
         self.key = key
         self.time = time
         self.number = number
-        self.order = order
-        self.arguments = arguments
-
-    def __lt__(self, other: Event) -> bool:
-        return (self.time, self.number) < (other.time, other.number)
+        if arguments is not None and order is not None:
+            self.order = order
+            self.arguments = arguments
 
 
 class ReorderBuffer:
-    """A heap of events by time and arrival; the watermark is the newest time less the bound."""
+    """A heap of events by time and arrival, and `tables` of rows beside it; the watermark is the newest time less the
+    bound.
+
+    Rows wait in tables only where windows lie in arrays; all that asks for events gets them as such.
+    """
 
     def __init__(
         self,
@@ -91,22 +105,13 @@ class ReorderBuffer:
         self.flushed: Time | None = None  # events up to here were answered by flush
         self.number = 0
         self.others: Set[str] = frozenset()  # columns that hold no numbers, see `missing_values`
-        self._heap: list[Event] = []
+        self._heap: list[tuple[Time, int, Event]] = []
+        self.tables = WaitingTables()
 
     def event(self, row: EventRow, key: Key, time: Time) -> Event:
         """Read and check an event: what an operator refuses is refused now, and not when it is due."""
-        arguments: list[Any] = []
         extended = self._computed.extended(row)
-        for spec in self._specs:
-            read = spec.arguments(extended)
-            values = arguments_in(read)
-            if values is not None:
-                try:
-                    for member in spec.members:
-                        member.operator.lift(*values)
-                except BaseException as error:
-                    raise_operator_error(spec, error, "the event was not taken in")
-            arguments.append(read)
+        arguments = tuple([checked_arguments(spec, extended) for spec in self._specs])
         for name in self._definition.columns:
             if name in row:
                 raise InputError(f"the event has a column {name!r} already, which is an aggregate's name; rename one")
@@ -115,8 +120,19 @@ class ReorderBuffer:
         except KeyError as error:
             raise InputError(f"the event has no {error.args[0]!r}; it has {', '.join(map(str, row))}") from None
         self.number += 1
-        copied = {name: value if type(value) in PLAIN else plain(value) for name, value in row.items()}
-        return Event(copied, key, time, self.number, order, tuple(arguments))
+        return Event(_copied(row), key, time, self.number, order, arguments)
+
+    def plain_event(self, row: EventRow, key: Key, time: Time) -> Event:
+        """An event of which it is known that no operator refuses it; it is `complete` once it is asked to be."""
+        self.number += 1
+        return Event(_copied(row), key, time, self.number, None, None)
+
+    def complete(self, event: Event) -> None:
+        """Read an event's arguments, and what orders it, where that was put off."""
+        if not hasattr(event, "arguments"):
+            extended = self._computed.extended(event.row)
+            event.order = self.order_of(event.row)
+            event.arguments = tuple([spec.arguments(extended) for spec in self._specs])
 
     def order_of(self, row: EventRow) -> SortKey:
         """The sort key of an event among those of its key and time."""
@@ -124,8 +140,12 @@ class ReorderBuffer:
 
     def reread(self, key_of: Callable[[EventRow], Key]) -> Callable[[], None]:
         """Read the events that wait once more, since more is known of their columns; returns what undoes that."""
-        before = [(event, event.key, event.order, event.arguments) for event in self._heap]
-        for event in self._heap:
+        self.spill()
+        events = [event for _, _, event in self._heap]
+        for event in events:
+            self.complete(event)
+        before = [(event, event.key, event.order, event.arguments) for event in events]
+        for event in events:
             event.key = key_of(event.row)
             event.order = self.order_of(event.row)
             extended = self._computed.extended(event.row)
@@ -148,7 +168,7 @@ class ReorderBuffer:
 
     def add(self, event: Event) -> None:
         """Put an event in."""
-        heappush(self._heap, event)
+        heappush(self._heap, (event.time, event.number, event))
 
     def is_late(self, time: Time, newest: Time) -> bool:
         """Whether events of this time were answered already, where that is the newest."""
@@ -171,18 +191,41 @@ class ReorderBuffer:
 
     def pop_due(self, newest: Time) -> list[list[Event]]:
         """Take out the events before the watermark, in groups of equal key and time."""
+        if self.tables.count:
+            self.take_events(self.tables.take_before(self.cut(newest), _SPILLED))
+        return _by_key_and_time(self.pop_events(newest))
+
+    def pop_events(self, newest: Time) -> list[Event]:
+        """Take out the events before the watermark, rows of tables not among them."""
+        heap = self._heap
         watermark = self.watermark(newest)
         due = []
-        while self._heap and self._heap[0].time < watermark:
-            due.append(heappop(self._heap))
-        return _by_key_and_time(due)
+        while heap and heap[0][0] < watermark:
+            due.append(heappop(heap)[2])
+        return due
 
     def pop_until(self, time: Time) -> list[list[Event]]:
         """Take out the events at or before a time, in groups of equal key and time."""
+        self.spill()
         due = []
-        while self._heap and self._heap[0].time <= time:
-            due.append(heappop(self._heap))
+        while self._heap and self._heap[0][0] <= time:
+            due.append(heappop(self._heap)[2])
         return _by_key_and_time(due)
+
+    def cut(self, newest: Time) -> Time:
+        """The least time that is not due, among times such as this one."""
+        return newest - length_in(self.bound, type(newest) is int)
+
+    def spill(self) -> None:
+        """Make events of all rows that wait in tables."""
+        if self.tables.count:
+            self.take_events(self.tables.take_all())
+
+    def take_events(self, runs: list[WaitingRun]) -> None:
+        """Take in rows of tables as events."""
+        for run in runs:
+            for event in self.tables.events(run):
+                self.add(event)
 
     def read_arguments_of(self, specs: list[WindowSpec]) -> None:
         """Read the arguments of these specs from events, from now on."""
@@ -190,19 +233,28 @@ class ReorderBuffer:
 
     def pop_all(self) -> list[list[Event]]:
         """Take out all events, in groups of equal key and time."""
-        events = sorted(self._heap)
+        self.spill()
+        events = [event for _, _, event in sorted(self._heap)]
         self._heap = []
         return _by_key_and_time(events)
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._heap) + self.tables.count
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(sorted(self._heap))
+        entries = [*self._heap, *((event.time, event.number, event) for event in self.tables)]
+        return (event for _, _, event in sorted(entries))
+
+
+def _copied(row: EventRow) -> dict[str, Any]:
+    """A row with plain values."""
+    return {name: value if type(value) in PLAIN else plain(value) for name, value in row.items()}
 
 
 def _by_key_and_time(events: list[Event]) -> list[list[Event]]:
     """Events, which are sorted by time, in groups of equal key and time."""
+    if len(events) < 2:
+        return [events] if events else []
     groups: list[list[Event]] = []
     for _, same_time in groupby(events, key=lambda event: event.time):
         by_key: dict[Key, list[Event]] = {}
