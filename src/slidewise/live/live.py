@@ -102,7 +102,7 @@ class Live:
             aside.hand_over()
         if aside.guard is not None or aside.released is not None:
             return self._push_judged(row)
-        return self._push_known(row)
+        return self._push_known(row) if self.kinds.unknown else self._push(row)
 
     def _push_known(self, row: EventRow) -> Any:
         """Take an event in, after learning the kinds of columns that it is the first to show."""

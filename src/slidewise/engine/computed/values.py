@@ -103,7 +103,7 @@ class ComputedValues:
     def columns(self, answers: Answers, row: Row) -> dict[str, Any]:
         """The definition's columns in their order, of the answers of all aggregates and the event's own columns."""
         if self._plain:
-            return dict(zip(self._names, answers, strict=True))
+            return dict(zip(self._names, answers))  # noqa: B905, strict= takes twice as long
         columns: dict[str, Any] = {}
         name = ""
         try:

@@ -163,6 +163,8 @@ class SpecStore:
         inputs = [column.rows for column in self.inputs]
         pairs_of_members = zip(spec.members, kernels, strict=True)
         self.members = [MemberStore(self, member, kernel, inputs) for member, kernel in pairs_of_members]
+        with_pass = [member for member in self.members if member.kernel is not None]
+        self._passes = [(member.run, member.block.address, member.block.numbers) for member in with_pass]
         if not self.running:
             passes.free_chunks(self.block.address, 0, self.chunks.size)
 
@@ -215,13 +217,10 @@ class SpecStore:
         if 2 * (left + m) > self.touches.size:
             self.touches.grow(2 * (left + m))
             self.bind()
-        for member in self.members:
-            if member.kernel is not None:
-                member.block.numbers[source.DONE] = 0
-                member.block.numbers[source.LOGGED] = 0
-        for member in self.members:
-            if member.kernel is not None:
-                member.run(member.block.address, m)
+        for _, _, numbers in self._passes:
+            numbers[source.DONE] = numbers[source.LOGGED] = 0
+        for run, address, _ in self._passes:
+            run(address, m)
 
     def undo(self, slots: Array) -> None:
         """Take back what `run` has done."""
