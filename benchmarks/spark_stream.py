@@ -406,6 +406,7 @@ def main() -> None:
         "spark.driver.memory": "2g",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",  # of all contenders; docs/streaming.md advises it
         "spark.sql.streaming.numRecentProgressUpdates": "10000",
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

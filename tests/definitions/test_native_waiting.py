@@ -234,7 +234,7 @@ def test_a_callback_gets_the_answers() -> None:
             live.push_many(pa.Table.from_pylist(rows[:20]))
             for row in rows[20:]:
                 assert not live.push(row)
-        assert (live.native is not None) is native
+        assert is_native(live) is native
         live.flush()
     assert same(*got)
     assert len(got[0]) == 200

@@ -66,15 +66,16 @@ def push_into_arrays(live: Live, filtered: FilteredBatch) -> Any:
     native = native_windows(live, filtered)
     if native is None or not len(filtered.frame):
         return None
-    from slidewise.live.native.waiting import push_frame
+    if live.callback is None and not live.ready:
+        from slidewise.live.native.waiting import push_frame
 
-    try:
-        return push_frame(native, filtered)
-    except Misfit:
-        native.misfit(None)
-        assert live.buffer is not None
-        live.buffer.spill()
-        return None
+        try:
+            return push_frame(native, filtered)
+        except Misfit:
+            native.misfit(None)
+    assert live.buffer is not None
+    live.buffer.spill()
+    return None
 
 
 def buffer_batch(

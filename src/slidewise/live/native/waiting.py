@@ -106,9 +106,7 @@ def push_waiting(native: NativeWindows, table: pa.Table) -> Any:
 
 def push_frame(native: NativeWindows, filtered: FilteredBatch) -> Any:
     """The same for a table of any kind and columns."""
-    live, frame = native.live, filtered.frame
-    if live.callback is not None or live.ready:
-        raise Misfit
+    frame = filtered.frame
     batch = _checked(native, frame)
     due = _take_batch(native, frame.to_arrow(), native.store.moments(batch.count), FrameReader(native, batch.kind))
     filtered.commit(due.late)
