@@ -31,6 +31,7 @@ WINDOW = timedelta(minutes=10)
 DEFINITION = sw.Sliding(
     by="machine", on="ts", peak=sw.max("temp").over("10 minutes"), mean=sw.mean("temp").over("10 minutes")
 )
+MEAN = sw.Sliding(by="machine", on="ts", mean=sw.mean("temp").over("10 minutes"))
 
 
 def make_events(count: int) -> list[dict[str, Any]]:
@@ -144,13 +145,15 @@ def river_by_hand(events: list[dict[str, Any]]) -> Callable[[], Callable[[], Non
     return make
 
 
-def pushes(events: list[dict[str, Any]], **options: Any) -> Callable[[], Callable[[], None]]:
+def pushes(
+    events: list[dict[str, Any]], definition: sw.Sliding = DEFINITION, **options: Any
+) -> Callable[[], Callable[[], None]]:
     """Single events of a stream at work, as in `batches`."""
     half = len(events) // 2
     first = pa.Table.from_pylist(events[:half])
 
     def make() -> Callable[[], None]:
-        live = DEFINITION.live(**options)
+        live = definition.live(**options)
         live.push_many(first)
         push = live.push
 
@@ -288,6 +291,7 @@ def main() -> None:
     }
     if find_spec("river"):
         one_by_one["river, the mean alone"] = river_by_hand(events)
+        one_by_one["live.push, the mean alone"] = pushes(events, MEAN)
     found = medians(one_by_one, turns)
     report(f"one event at a time, {KEYS:,} keys, {half:,} events", "live.push", found, half)
 
