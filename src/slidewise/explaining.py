@@ -340,7 +340,8 @@ def suggestion(aggregate: Aggregate, rows: int | None = None, rate: float | None
     spoken of that hold a million rows at 1,000 events per second, and from which rate on they do.
     """
     window, op = aggregate.window, aggregate.operator
-    if window is not None and window.rows is not None and window.rows < op.traits.fewest:
+    most = None if window is None else window.most_rows
+    if most is not None and most < op.traits.fewest:
         return f"{op!r} has no answer below {op.traits.fewest} rows, and the window never holds as many: all are null"
     if window is None or not window.kind.timed or not window.kind.shared:
         return None  # rows do not leave together, or may not

@@ -103,13 +103,17 @@ def test_every_rule_can_decide() -> None:
 
 
 def test_the_bounds_of_a_choice_are_those_that_are_counted() -> None:
-    """What `choose` promises for a long gap, where it is at its worst for others."""
+    """What `choose` promises for a long gap, at phases of the cycle of DABA Lite that are its best and its worst.
+
+    A row comes and 10,000 of 20,001 leave. The choice takes log n + 1 calls at most for the one and 2 log n for the
+    others; DABA Lite one at most for each row that stays, and where the eviction ends in its back list, nearly as many.
+    """
     chosen = sw.choose(sw.sum, gaps="long").algorithm
     assert chosen is not None
     counter = Counter(sw.sum)
-    for algorithm, most in ((chosen, 2 * 15), (sw.DabaLite, 2 * 10_000)):
+    for algorithm, most in ((chosen, 16 + 2 * 15), (sw.DabaLite, 3 + 10_001)):
         calls = []
-        for slid in (1, 3_000, 9_000):
+        for slid in (1, 3_000, 7_000, 9_999, 15_000):
             window = sw.Timed(algorithm(counter.operator), last=20_001)
             for t in range(20_001 + slid):
                 window.insert(t, 1)
@@ -117,8 +121,8 @@ def test_the_bounds_of_a_choice_are_those_that_are_counted() -> None:
             window.insert(20_001 + slid + 9_999, 1)
             calls.append(counter.calls - before)
             assert window.query() == 10_002
-        assert max(calls) <= most + 15
-        assert algorithm is chosen or max(calls) > 5_000  # which is why
+        assert max(calls) <= most
+        assert algorithm is chosen or max(calls) > 7_000  # which is why
 
 
 def test_the_picture_is_drawn_from_the_rules() -> None:

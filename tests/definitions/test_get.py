@@ -24,6 +24,7 @@ from support import Counter, Sabotage, concat, matrix
 
 import slidewise as sw
 from slidewise.live.batch import push_many as batches
+from slidewise.live.native import plan
 from slidewise.live.reads import get_many as many
 from slidewise.live.revising import Revising
 
@@ -658,10 +659,23 @@ def test_an_operator_that_raises_in_many_reads_leaves_everything_as_it_was() -> 
             assert live.get_many(asked)["a"].to_pylist()[1] == expected["a"]
 
 
-def test_few_reads_over_many_rows_go_one_by_one_and_many_do_not() -> None:
-    live = sw.Sliding(by=[], on="t", a=sw.max("x").over(5_000)).live()
-    for t in range(5_000):
+@pytest.mark.parametrize(
+    ("in_arrays", "size", "counts", "wanted"),
+    [
+        (False, 5_000, (3, 5_000), [False, True]),
+        (True, 5_000, (1, 3, 5_000), [False, True, True]),  # each read goes through the rows, the kernels do once
+        (True, 50, (3, 50), [False, True]),
+    ],
+)
+def test_few_reads_over_many_rows_go_one_by_one_and_many_do_not(
+    in_arrays: bool, size: int, counts: tuple[int, ...], wanted: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "FROM_EVENTS", 1 if in_arrays else 10**9)
+    monkeypatch.setattr(plan, "IN_BACKGROUND", False)
+    live = sw.Sliding(by=[], on="t", a=sw.max("x").over(size)).live()
+    for t in range(size):
         live.push({"t": t, "x": float(t)})
+    assert [state.in_arrays for state in live.key_states.values()] == [in_arrays]
     chosen = []
     choice = many._by_kernels
 
@@ -670,7 +684,7 @@ def test_few_reads_over_many_rows_go_one_by_one_and_many_do_not() -> None:
         return chosen[-1]
 
     with patch.object(many, "_by_kernels", spied):
-        for count in (3, 5_000):
-            asked = pa.table({"t": [5_000 + i for i in range(count)]})
-            assert live.get_many(asked)["a"].to_pylist()[:3] == [4999.0] * 3
-    assert chosen == [False, True]
+        for count in counts:
+            asked = pa.table({"t": [size + i for i in range(count)]})
+            assert live.get_many(asked)["a"].to_pylist()[:3] == [size - 1.0] * min(count, 3)
+    assert chosen == wanted

@@ -142,6 +142,31 @@ def test_top_categories_by_compiled_passes_are_those_of_the_interpreted_operator
                 assert list(found) == list(wanted)
 
 
+@pytest.mark.parametrize("op", [sw.sum, sw.count], ids=str)
+def test_top_categories_whose_rows_come_and_go_between_two_windows(op: sw.Operator) -> None:
+    """Labels ask so seldom that many rows, and categories new or old, are never in a window."""
+    inner = dict(OPERATORS)[op]
+    table = pa.table({"t": range(6), "x": [1, 2, 4, 8, 16, 32], "c": [*"zayzxz"]})
+    definition = sw.Sliding(on="t", m=op("x").per("c", top=1).over(2))
+    for times in ((1, 5), (0, 3, 5), (1, 2, 5), (0, 5)):
+        found = definition.as_of(pa.table({"t": times}), table)["m"].to_pylist(maps_as_pydicts="strict")
+        rows = list(zip(table["x"].to_pylist(), table["c"].to_pylist(), strict=True))
+        assert found == [expected(rows[max(t - 1, 0) : t + 1], inner, 1, "other") for t in times]
+    choose = np.random.default_rng(6)
+    for different in (2, 3, 5, 40):
+        x, kind, t = choose.integers(-9, 9, 400), choose.integers(0, different, 400), choose.integers(0, 900, 400)
+        events = pa.table({"t": t, "x": x, "c": kind})
+        labels = pa.table({"t": choose.integers(0, 900, 60)})
+        for top, rest in ((1, -1), (2, 0), (3, -1)):
+            definition = sw.Sliding(on="t", m=op("x").per("c", top=top, rest=rest).over(12))
+            found = definition.as_of(labels, events)["m"].to_pylist(maps_as_pydicts="strict")
+            for now, answer in zip(labels["t"].to_pylist(), found, strict=True):
+                held = np.flatnonzero((t > now - 12) & (t <= now))
+                wanted = expected([(int(x[j]), int(kind[j])) for j in held], inner, top, rest)
+                assert answer == wanted
+                assert list(answer) == list(wanted)
+
+
 def test_maps_of_some_rows_alone_are_those_among_all() -> None:
     """Also where the map before is not wanted, and where one is wanted twice."""
     op = sw.sum.per()

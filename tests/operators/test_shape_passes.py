@@ -156,12 +156,15 @@ AWKWARD = [0.0, 1.0, -1.0, 0.1, 2.5, 1e9 + 0.5, 1e9 + 0.25, -1e15, 1.0 + 2.0**-5
 
 
 def exactly(op: sw.Operator, rows: list[tuple[float, ...]]) -> Fraction | None:
-    """The answer over some rows by its textbook formula, to 60 digits where it has a root; None where it has none."""
+    """The answer over some rows by its textbook formula, to 60 digits where it has a root; None where it has none. Of
+    stddev it is the square."""
     n, x = len(rows), [Fraction(row[-1]) for row in rows]
     if op is sw.weighted_mean:
         return sum(Fraction(row[0]) * w for row, w in zip(rows, x, strict=True)) / sum(x) if sum(x) else None
     mean = sum(x) / n
     second, third, fourth = (sum((v - mean) ** power for v in x) for power in (2, 3, 4))
+    if op in (sw.variance, sw.stddev):
+        return second / (n - 1) if n > 1 else None
     if n < {"slope": 2, "skew": 3, "kurtosis": 4}[op.name] or not second:
         return None
     if op is sw.slope:
@@ -181,6 +184,8 @@ def size_of_terms(op: sw.Operator, rows: list[tuple[float, ...]]) -> Fraction:
     size = [max(abs(Fraction(value)) for value in column) for column in zip(*rows, strict=True)]
     if op is sw.weighted_mean:
         return size[0] * size[1] * len(rows) / abs(sum(Fraction(row[1]) for row in rows))
+    if op in (sw.variance, sw.stddev):
+        return size[-1] ** 2
     if op is not sw.slope:
         return Fraction(len(rows) ** 2)
     mean = sum(Fraction(row[1]) for row in rows) / len(rows)
@@ -202,5 +207,8 @@ def test_answers_are_those_of_fractions(rows: list[tuple[float, float]], n: int)
             if wanted is None:
                 assert np.isnan(answer), (op.name, i)
                 continue
-            off = abs(Fraction(answer) - wanted) - Fraction(2.0**-50) * abs(wanted)
+            if op in (sw.variance, sw.stddev):
+                assert answer > 0 if len({x for _, x in window}) > 1 else answer == 0, (op.name, i, answer)
+            found = Fraction(answer) ** (2 if op is sw.stddev else 1)
+            off = abs(found - wanted) - Fraction(2.0**-50) * abs(wanted)
             assert off <= 64 * Fraction(NOISE) * size_of_terms(op, window), (op.name, i, answer, float(wanted))

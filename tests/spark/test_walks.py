@@ -17,6 +17,7 @@ from spark_data import QUIET
 from streams import SETTINGS, settings
 
 import slidewise as sw
+from slidewise.live.native import plan
 
 pytestmark = QUIET
 
@@ -75,7 +76,11 @@ def test_tables() -> None:
     check("tables", lambda: lambda: DEFINITION(TABLE))
 
 
-def test_single_events() -> None:
+@pytest.mark.parametrize(("lane", "from_events"), [("live, in arrays", 1), ("live, in panes", 10**9)])
+def test_single_events(lane: str, from_events: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "FROM_EVENTS", from_events)
+    monkeypatch.setattr(plan, "IN_BACKGROUND", False)
+
     def prepare() -> Callable[[], object]:
         live = DEFINITION.live()
         rows = TABLE.to_pylist()
@@ -83,7 +88,7 @@ def test_single_events() -> None:
             live.push(row)
         return lambda: [live.push(row) for row in rows[100:]]
 
-    check("live, single events", prepare)
+    check(lane, prepare)
 
 
 def test_reads() -> None:

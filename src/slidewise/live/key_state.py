@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.first_answers import Firsts, SpecAnswers
@@ -20,6 +21,7 @@ class KeyState:
     """
 
     __slots__ = ("count", "firsts", "now", "panes")
+    in_arrays: ClassVar[bool] = False  # whether its windows lie in arrays
 
     def __init__(self, specs: list[WindowSpec]) -> None:
         self.now: Time | None = None

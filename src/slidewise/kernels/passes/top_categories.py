@@ -200,12 +200,12 @@ def _rank(
             before = counts[u(code)]
             counts[u(code)] = now
             crossed = -1
-            if code != rest:
-                if before == 0 and now > 0:
+            if code != rest and before + now > 0:  # one whose rows come and go between two windows has no place
+                if before == 0:
                     order[u(size)], place[u(code)] = code, size
                     size += 1
                 crossed = _moved(code, size, top, order, place, counts)
-                if now == 0 and before > 0:
+                if now == 0:
                     size -= 1
             touched[u(count)] = code
             touched[u(count + 1)] = crossed

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.operators.traits import Takes
 from slidewise.swag import DabaLite
-from slidewise.windows.kind import Keeps
 
 if TYPE_CHECKING:
     from slidewise.kernels.codegen.kernel import Kernel
@@ -45,7 +44,7 @@ def may_be_native(live: Live) -> bool:
 
 
 def _spec_fits(spec: WindowSpec) -> bool:
-    plain = spec.kind.name in _PLAIN_KINDS and spec.keeps in (Keeps.ROWS, Keeps.STATE) and spec.grain is None
+    plain = spec.kind.name in _PLAIN_KINDS
     special = spec.own or spec.declared or spec.is_open or spec.limit is not None or spec.delay is not None
     special |= spec.months is not None or spec.reset is not None or spec.mark is not None or spec.sharing is not None
     if not plain or special or spec.ahead:

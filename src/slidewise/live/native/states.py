@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from slidewise.arrays import Array
 from slidewise.kernels.keyed import rows as passes
@@ -70,6 +70,7 @@ class NativeKeyState:
     """The state of a key in the arrays, as reads see it."""
 
     __slots__ = ("_panes", "_specs", "firsts", "slot", "store")
+    in_arrays: ClassVar[bool] = True
 
     def __init__(self, store: NativeStore, slot: int, specs: Sequence[WindowSpec]) -> None:
         self.store = store

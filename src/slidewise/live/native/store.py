@@ -16,7 +16,6 @@ from slidewise.kernels.keyed import source
 from slidewise.kernels.keyed.memory import AddressBlock, Field, Room
 from slidewise.live.native.plan import Misfit
 from slidewise.live.types import Key
-from slidewise.windows.kind import Keeps
 
 _SLOTS, _CHUNKS, _ROWS = 64, 64, 64
 
@@ -133,7 +132,7 @@ class SpecStore:
         self.store = store
         self.spec = spec
         self.reader = reader
-        self.running = spec.keeps is Keeps.STATE
+        self.running = spec.running
         self.numbered = spec.numbered
         self.inputs = [store.input(name) for name in spec.columns]
         rows = store.row_room

@@ -33,10 +33,11 @@ from slidewise.live.reads.requests import Requests, request_columns
 from slidewise.live.revising import Revising
 from slidewise.windows.kind import Keeps
 
-# Costs in microseconds: of a read by itself, and of a frozen row that is thawed for it; of reads through the kernels, a
-# key of them, a row as an object and one in an array, and a read.
-_READ, _THAW = 12.0, 4.0
-_BATCH, _KEY, _OBJECT, _ROW, _QUERY = 3_000.0, 10.0, 0.5, 0.05, 0.1
+# Costs in microseconds: of a read by itself, of a frozen row that is thawed for it, and of each row of a window in
+# arrays, since every read goes through them; of reads through the kernels, and where all windows lie in arrays, a key
+# of them, a row as an object and one in an array, and a read.
+_READ, _THAW, _WALK = 12.0, 4.0, 0.03
+_BATCH, _ARRAYS, _KEY, _OBJECT, _ROW, _QUERY = 3_000.0, 100.0, 10.0, 0.5, 0.02, 0.1
 
 
 def get_many(live: Live, table: Any, on: str | None, by: Mapping[str, str] | None) -> Any:
@@ -140,12 +141,19 @@ def _by_kernels(requests: Requests, at: int) -> bool:
     """Whether the kernels are faster than one read after the other."""
     if isinstance(requests.live, Revising) or requests.slot_times is None or requests.slot_times.dtype == object:
         return False
-    panes = [key_state.panes[at] for key_state in requests.key_states if key_state is not None]
-    held = sum(pane.held() for pane in panes)
+    states = [key_state for key_state in requests.key_states if key_state is not None]
+    panes: list[Any] = [key_state.panes[at] for key_state in states if not key_state.in_arrays]
+    in_panes = sum(pane.held() for pane in panes)
     frozen = sum(pane.held() for pane in panes if pane.frozen is not None)
-    reads = len(requests.slot_codes)
-    kernels = _BATCH + _KEY * len(panes) + _OBJECT * (held - frozen) + _ROW * held + _QUERY * reads
-    return bool(held) and kernels < _READ * reads + _THAW * frozen
+    in_arrays = np.array(
+        [0 if state is None or not state.in_arrays else state.panes[at].held() for state in requests.key_states],
+        np.int64,
+    )
+    held = in_panes + int(in_arrays.sum())
+    reads, walked = len(requests.slot_codes), int(in_arrays[requests.slot_codes].sum())
+    kernels = (_BATCH if panes else _ARRAYS) + _KEY * len(states) + _OBJECT * (in_panes - frozen)
+    kernels += _ROW * held + _QUERY * reads
+    return bool(held) and kernels < _READ * reads + _THAW * frozen + _WALK * walked
 
 
 class _StoredKeys:
