@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slidewise as sw
-from slidewise.kernels.keyed import source
+from slidewise.kernels.keyed import rows, source
 from slidewise.live.native import plan
 from slidewise.operators.values.equality import same
 
@@ -219,12 +220,15 @@ def test_the_compiled_loop_makes_the_calls_of_the_class() -> None:
     made = live.native.store.specs[0].members[0].block.numbers
     windows: dict[int, tuple[sw.DabaLite, list[int]]] = {}
     choose = random.Random(8)
-    most = 0
+    counts: Counter[int] = Counter()
+    most, jumped = 0, False
     for time in range(1, 4_000):
         key, x = choose.randrange(3), choose.random()
         made[source.CALLS] = calls = 0
         live.push({"k": key, "t": time, "x": x})
         swag, times = windows.setdefault(key, (sw.DabaLite(operator), []))
+        for_reads = calls_for_reads(counts[key], len(times))
+        counts[key] += 1
         swag.insert(x)
         times.append(time)
         left = 0
@@ -233,10 +237,76 @@ def test_the_compiled_loop_makes_the_calls_of_the_class() -> None:
             times.pop(0)
             left += 1
         swag.query()
-        assert made[source.CALLS] == calls or len(times) == 1, f"event {time}: {made[source.CALLS]} instead of {calls}"
-        assert made[source.CALLS] <= 4 + 2 * left
-        most = max(most, made[source.CALLS] - 2 * left)
+        expected = calls + for_reads
+        assert made[source.CALLS] == expected or len(times) == 1, f"{time}: {made[source.CALLS]} instead of {expected}"
+        assert made[source.CALLS] <= 7 + 2 * left
+        most = max(most, made[source.CALLS] - for_reads - 2 * left)
+        jumped |= for_reads == 3
     assert most == 4
+    assert jumped
+
+
+def calls_for_reads(before: int, held: int) -> int:
+    """Calls for the products of chunks, by a row that comes behind so many, of which the window holds some."""
+    chunk, place = divmod(before, 8)
+    calls = int(place > 0)
+    over = place == 7 and chunk > 0 and rows.jump_depth(chunk) + 1 < chunk
+    if over and rows.jump_depth(chunk - 1) >= (before - held) // 8:
+        calls += 2
+    return calls
+
+
+def test_chunks_jump_where_two_jumps_before_them_lead() -> None:
+    depths = [0]
+    for depth in range(1, 2_000):
+        before = depths[depth - 1]
+        far = depths[before]
+        depths.append(far if depth > 1 and depth - 1 - before == before - far else depth - 1)
+    assert [rows.jump_depth(depth) for depth in range(1, 2_000)] == depths[1:]
+
+
+@pytest.mark.parametrize("closed", ["right", "both"])
+@pytest.mark.parametrize("of", [int, float])
+def test_reads_of_windows_of_all_lengths(closed: str, of: Any) -> None:
+    """Reads as of any time, of windows that have grown, slid, run empty and been adopted from panes."""
+    choose = random.Random(11)
+    health = sw.Sliding(
+        by="k", on="t", top=sw.max("x").over(of(700), closed=closed), s=sw.sum("i").over(of(700), closed=closed)
+    )
+    live, expected = health.live(), in_panes(health)
+    time = 0
+    for step in range(3_000):
+        time += choose.choice([0, 1, 1, 2]) if step % 1_000 else 5_000
+        row = {"k": 0, "t": of(time), "x": choose.random(), "i": choose.randrange(99)}
+        assert live.push(row) == expected.push(row)
+        if step == 1_500:
+            live = health.restore(live.snapshot())
+        if step % 7 == 0:
+            at = of(time + choose.choice([0, 1, choose.randrange(720), 699, 700, 701]))
+            assert live.get({"k": 0}, at=at) == expected.get({"k": 0}, at=at), (step, at)
+    assert live.native is not None
+
+
+def test_calls_of_a_read_grow_with_the_logarithm() -> None:
+    """Calls in compiled code are not counted one by one: the products that a fold reads are, by their chunks."""
+    n = 40_000
+    health = sw.Sliding(by="k", on="t", top=sw.max("x").over(n))
+    live = health.live()
+    choose = random.Random(3)
+    live.push_many(pa.table({"k": [0] * 3 * n, "t": range(3 * n), "x": [choose.random() for _ in range(3 * n)]}))
+    live.push({"k": 0, "t": 3 * n, "x": 0.5})
+    assert live.native is not None
+    spec = live.native.store.specs[0]
+    depths, _, jump_depths = (field.data for field in spec.links)
+    chunk_of = {int(depths[chunk]): chunk for chunk in range(spec.chunks.size) if depths[chunk] > 2 * n // 8}
+    newest = max(chunk_of)
+    for oldest in choose.sample(range(newest - n // 8 + 2, newest), 300):
+        depth, steps = newest, 0
+        while depth > oldest:
+            jump = int(jump_depths[chunk_of[depth]])
+            depth = jump if jump >= oldest else depth - 1
+            steps += 1
+        assert steps <= 2 * (n // 8).bit_length()
 
 
 def test_what_arrays_do_not_hold_goes_on_in_panes() -> None:

@@ -4,6 +4,11 @@ A key has a slot. The rows of its window lie in chunks of `CHUNK` places, which 
 one arena for all keys, so that a window has as many chunks as it needs, and growing adds one and copies nothing. A
 place of a row in the arena is its chunk's number times `CHUNK` and its place there. Chunks that have left wait until
 the next call before they are used anew: until then a call can be taken back.
+
+For reads a chunk also points to one farther back. Its depth is the number of chunks that its key has had before it, and
+it jumps to the depth that is left without the least of the terms 2^k - 1 that add up to its own, largest first. So any
+chunk is reached from the newest in O(log n) jumps and steps, and a jump of a chunk leads where two of the one before it
+do, or to that one. Chunks that have left are known by their depth, and never followed.
 """
 
 from __future__ import annotations
@@ -25,7 +30,8 @@ ARRIVE_NUMBERS = 5
 
 # Numbers of the block of `slide`. Its fields: slots, times, numbers, which rows count, cuts; of each row where it went,
 # how many left and how many are held; each slot's head; the head before each row; new chunks; of each chunk the next,
-# the one before and the next that is free; places; and for each argument where it comes from and goes to.
+# the one before and the next that is free; places; of each chunk its depth, where it jumps to and that one's depth; and
+# for each argument where it comes from and goes to.
 REACH, COLUMNS, FREE, FREE_COUNT, LEFT_FIRST, LEFT_LAST, LEFT_COUNT, NEW_COUNT = range(1, 9)
 SLIDE_NUMBERS = 9
 
@@ -86,6 +92,53 @@ def arrive(block: int, m: int) -> int:
     return result
 
 
+@jit
+def jump_depth(depth: int) -> int:
+    """The depth that a chunk jumps to, see above."""
+    weight = 1
+    while 2 * weight + 1 <= depth:
+        weight = 2 * weight + 1
+    left = depth
+    while True:
+        while weight > left:
+            weight >>= 1
+        left -= weight
+        if left <= 0:
+            return depth - weight
+
+
+@jit
+def _link(depths: int, jumps: int, jump_depths: int, last: int, chunk: int, oldest: int) -> int:
+    """Let a new chunk jump; `last` is the one before it, and `oldest` the depth of the first that its key has."""
+    before = load_int64(depths, last)
+    depth = jump_depth(before + 1)
+    target = last
+    if depth < before and load_int64(jump_depths, last) >= oldest:
+        target = load_int64(jumps, load_int64(jumps, last))
+    store_int64(depths, chunk, before + 1)
+    store_int64(jump_depths, chunk, depth)
+    store_int64(jumps, chunk, target)
+    return depth
+
+
+@cached_jit
+def link_chunks(block: int, chunks: int, m: int) -> int:
+    """Let the first m chunks of a key, of which there are no others, point to one another."""
+    nexts, prevs = load_int64(block, 20), load_int64(block, 21)
+    depths, jumps, jump_depths = load_int64(block, 24), load_int64(block, 25), load_int64(block, 26)
+    last = load_int64(chunks, 0)
+    store_int64(depths, last, 0)
+    store_int64(jumps, last, last)
+    store_int64(jump_depths, last, 0)
+    for i in range(1, m):
+        chunk = load_int64(chunks, i)
+        store_int64(nexts, last, chunk)
+        store_int64(prevs, chunk, last)
+        _link(depths, jumps, jump_depths, last, chunk, 0)
+        last = chunk
+    return m
+
+
 @cached_jit
 def slide(block: int, m: int) -> int:
     """Let m rows into the windows of their keys, and those out that are too old then; gives how many left."""
@@ -97,6 +150,7 @@ def slide(block: int, m: int) -> int:
     heads, before, new_chunks = load_int64(block, 17), load_int64(block, 18), load_int64(block, 19)
     nexts, prevs = load_int64(block, 20), load_int64(block, 21)
     frees, places = load_int64(block, 22), load_int64(block, 23)
+    depths, jumps, jump_depths = load_int64(block, 24), load_int64(block, 25), load_int64(block, 26)
     if load_int64(block, 7) > 0:  # what left in the call before is free from now on
         store_int64(frees, load_int64(block, 6), free)
         free = load_int64(block, 5)
@@ -126,7 +180,7 @@ def slide(block: int, m: int) -> int:
         if counts:
             store_int64(places, stop, place)
             for c in range(columns):
-                store_int64(load_int64(block, 25 + 2 * c), stop, load_int64(load_int64(block, 24 + 2 * c), i))
+                store_int64(load_int64(block, 28 + 2 * c), stop, load_int64(load_int64(block, 27 + 2 * c), i))
             store_int64(at, i, stop)
             n += 1
             stop += 1
@@ -137,6 +191,7 @@ def slide(block: int, m: int) -> int:
                 free_count -= 1
                 store_int64(nexts, last, chunk)
                 store_int64(prevs, chunk, last)
+                _link(depths, jumps, jump_depths, last, chunk, load_int64(depths, first >> 3))
                 store_int64(new_chunks, new_count, chunk)
                 new_count += 1
                 stop = chunk << 3
@@ -201,24 +256,37 @@ def walk(nexts: int, first: int, n: int, out: int) -> int:
 
 
 @cached_jit
-def count_before(block: int, slot: int, cut: int, fraction: float) -> int:
-    """How many rows of a slot's window lie before a place; whole chunks are passed over."""
-    kind, heads = load_int64(block, 0), load_int64(block, 17)
-    nexts, places = load_int64(block, 20), load_int64(block, 23)
-    first, n = load_int64(heads, slot * 3), load_int64(heads, slot * 3 + 2)
-    k = 0
-    while k < n:
-        step = min(8 - (first & 7), n - k)
-        last = first + step - 1
-        if load_float64(places, last) < fraction if kind == 2 else load_int64(places, last) < cut:
-            k += step
-            first = load_int64(nexts, last >> 3) << 3
-            continue
-        while load_float64(places, first) < fraction if kind == 2 else load_int64(places, first) < cut:
-            k += 1
-            first += 1
-        break
-    return k
+def find_first(block: int, slot: int, cut: int, fraction: float) -> int:
+    """Where the first row of a slot's window lies that is not before a place, or what comes behind them all. Steps:
+    O(log n)."""
+    kind, heads, prevs = load_int64(block, 0), load_int64(block, 17), load_int64(block, 21)
+    places, depths = load_int64(block, 23), load_int64(block, 24)
+    jumps, jump_depths = load_int64(block, 25), load_int64(block, 26)
+    first, stop, n = load_int64(heads, slot * 3), load_int64(heads, slot * 3 + 1), load_int64(heads, slot * 3 + 2)
+    if n == 0:
+        row: int = first
+        return row
+    row = stop - 1 if stop & 7 else (load_int64(prevs, stop >> 3) << 3) + 7
+    if load_float64(places, row) < fraction if kind == 2 else load_int64(places, row) < cut:
+        row = stop
+        return row
+    chunk, oldest = row >> 3, load_int64(depths, first >> 3)
+    while load_int64(depths, chunk) > oldest:
+        if load_int64(jump_depths, chunk) >= oldest:
+            older = load_int64(jumps, chunk)
+            row = (older << 3) + 7
+            if not (load_float64(places, row) < fraction if kind == 2 else load_int64(places, row) < cut):
+                chunk = older
+                continue
+        older = load_int64(prevs, chunk)
+        row = (older << 3) + 7
+        if load_float64(places, row) < fraction if kind == 2 else load_int64(places, row) < cut:
+            break
+        chunk = older
+    row = first if chunk == first >> 3 else chunk << 3
+    while load_float64(places, row) < fraction if kind == 2 else load_int64(places, row) < cut:
+        row += 1
+    return row
 
 
 @cached_jit

@@ -4,6 +4,9 @@ The cases are those of `swag.daba_lite`, and so is the number of calls of combin
 places in an arena of linked chunks, see `rows`, and are only compared for being equal. What a call overwrites is logged
 first: pointers and lone partials of each row's key, and each slot that a fixup changes. Where an operator raises, or
 what comes after fails, all is put back by these.
+
+For reads there is the product of the rows of each full chunk, and of all chunks behind the one that it jumps to, itself
+included. That is 1 call for a row, and 2 more for one in eight, which are counted with the others.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from slidewise.operators.layout import Layout
 # Numbers of a member's block.
 LEAST, ASKED, LOGGED, DONE, CALLS = range(5)
 NUMBERS = 5
-FIXED_FIELDS = 10  # slots, at, gone, held, asked, nexts, prevs, pointers, their log, and which slots were logged
+FIXED_FIELDS = (
+    13  # slots, at, gone, held, asked; of chunks nexts, prevs, depths, jumps and their depths; pointers, their
+)
+# log, and which slots were logged
 VALID = NUMBERS + FIXED_FIELDS
 
 _PRELUDE = """
@@ -30,15 +36,17 @@ _HEAD = """
     least, asks = load_int64(block, 0), load_int64(block, 1) != 0
     slots, at, gone = load_int64(block, 5), load_int64(block, 6), load_int64(block, 7)
     held, asked = load_int64(block, 8), load_int64(block, 9)
-    nexts, prevs = load_int64(block, 10), load_int64(block, 11)
-    pointers, before, touched = load_int64(block, 12), load_int64(block, 13), load_int64(block, 14)
-    valid = load_int64(block, 15)
+    nexts, prevs, depths = load_int64(block, 10), load_int64(block, 11), load_int64(block, 12)
+    jumps, jump_depths = load_int64(block, 13), load_int64(block, 14)
+    pointers, before, touched = load_int64(block, 15), load_int64(block, 16), load_int64(block, 17)
+    valid = load_int64(block, 18)
     {addresses}
 """
 
 _DABA_LITE = """
-# Woven in: head, where fields lie; x, the inputs; S, the slots; RA and AB, aggRA and aggB of each key; T, RAs and ABs,
-# what they were before; answer, what stores the answer; lift, combine and lower.
+# Woven in: head, where fields lie; x, the inputs; S, the slots; RA and AB, aggRA and aggB of each key; P, the product
+# of its newest chunk; T, RAs, ABs and Ps, what they were before; C and J, the products of chunks and of those that they
+# jump over; enter, what takes a row into these; answer, what stores the answer; lift, combine and lower.
 @jit
 def member_pass(block, m):
     \"\"\"Insert, evict and answer for m rows of any keys, in their order.\"\"\"
@@ -56,6 +64,7 @@ def member_pass(block, m):
         A, B, E = load_int64(pointers, p + 3), load_int64(pointers, p + 4), load_int64(pointers, p + 5)
         aggRA = {RA[slot]}
         aggB = {AB[slot]}
+        product = {P[slot]}
         store_int64(before, q, F)
         store_int64(before, q + 1, L)
         store_int64(before, q + 2, R)
@@ -64,11 +73,15 @@ def member_pass(block, m):
         store_int64(before, q + 5, E)
         {RAs[i] = aggRA}
         {ABs[i] = aggB}
+        {Ps[i] = product}
         n = load_int64(held, i)
         steps = load_int64(gone, i)
         inserts = load_int64(at, i) >= 0
         if n == 0:
             if inserts:
+                v = lift({x[i]})
+                F = E
+                {enter}
                 E = {after(E)}
             F = L = R = A = B = E
             steps = 0
@@ -76,6 +89,7 @@ def member_pass(block, m):
             v = lift({x[i]})
             {S[E] = v}
             F = E
+            {enter}
             E = {after(E)}
             L = R = A = B = E
             steps = 0
@@ -88,6 +102,7 @@ def member_pass(block, m):
                     inserts = False
                     v = lift({x[i]})
                     {S[E] = v}
+                    {enter}
                     if B != E:
                         v = combine(aggB, v)
                         calls += 1
@@ -129,6 +144,7 @@ def member_pass(block, m):
         store_int64(pointers, p + 5, E)
         {RA[slot] = aggRA}
         {AB[slot] = aggB}
+        {P[slot] = product}
         store_bool(valid, i, n > 0 and n >= least)
         if n > 0 and n >= least and (not asks or load_bool(asked, i)):
             front = {S[F]}
@@ -140,15 +156,56 @@ def member_pass(block, m):
     return logged
 
 @jit
-def fold_pass(block, first, n):
-    \"\"\"The product of n plain slots, from the first on, put where the log has aggRA of row 0.\"\"\"
+def fold_pass(block, first, stop):
+    \"\"\"The product of plain slots from one up to another, put where the log has aggRA of row 0.\"\"\"
 {head}
+    newest = stop >> 3
+    chunk = first >> 3
+    depth = load_int64(depths, chunk)
     state = {S[first]}
-    for i in range(n - 1):
-        first = {after(first)}
-        state = combine(state, {S[first]})
+    for row in range(first + 1, stop if chunk == newest else (chunk << 3) + 8):
+        state = combine(state, {S[row]})
+    if chunk != newest:
+        later = state
+        any_later = (stop & 7) != 0
+        if any_later:
+            row = newest << 3
+            later = {S[row]}
+            for row in range((newest << 3) + 1, stop):
+                later = combine(later, {S[row]})
+        chunk = load_int64(prevs, newest)
+        while load_int64(depths, chunk) > depth:
+            if load_int64(jump_depths, chunk) >= depth:
+                part = {J[chunk]}
+                chunk = load_int64(jumps, chunk)
+            else:
+                part = {C[chunk]}
+                chunk = load_int64(prevs, chunk)
+            later = combine(part, later) if any_later else part
+            any_later = True
+        if any_later:
+            state = combine(state, later)
     {RAs[0] = state}
 """
+
+# What takes the row that was put at E, whose state is v, into the product of its chunk. A chunk that is full has that,
+# and the product of those from behind the one that it jumps to: what the chunk before it jumps over is a part of them.
+_ENTER = """if (E & 7) == 0:
+    product = v
+else:
+    product = combine(product, v)
+    calls += 1
+if (E & 7) == 7:
+    chunk = E >> 3
+    {C[chunk] = product}
+    over = product
+    if load_int64(jump_depths, chunk) + 1 < load_int64(depths, chunk):
+        last = load_int64(prevs, chunk)
+        if load_int64(jump_depths, last) >= load_int64(depths, F >> 3):
+            far = load_int64(jumps, last)
+            over = combine(combine({J[far]}, {J[last]}), product)
+            calls += 2
+    {J[chunk] = over}"""
 
 _RUNNING = """
 # Woven in: head, where fields lie; x, the inputs; RA, the state of each key; RAs, what it was before; answer, what
@@ -225,14 +282,14 @@ def stored_fields(layout: Layout, inputs: tuple[str, ...], running: bool) -> lis
     """The fields behind `valid` in a member's block, by what they are, and their types."""
     parts = [("x", inputs), ("RA", layout.fields), ("RAs", layout.fields), ("O", layout.outputs)]
     if not running:
-        parts += [("S", layout.fields), ("AB", layout.fields), ("T", layout.fields), ("ABs", layout.fields)]
+        parts += [(letter, layout.fields) for letter in ("S", "AB", "T", "ABs", "P", "Ps", "C", "J")]
     return parts
 
 
 def member_source(layout: Layout, inputs: tuple[str, ...], running: bool) -> str:
     """The text of an operator's passes."""
     text = _RUNNING if running else _DABA_LITE
-    for name in ("E", "F", "L", "first"):
+    for name in ("E", "F", "L"):
         text = text.replace(f"{{after({name})}}", _AFTER.format(name))
     text = text.replace("{before(A)}", _BEFORE.format("A"))
     gaps: dict[str, Gap] = {}
@@ -245,7 +302,7 @@ def member_source(layout: Layout, inputs: tuple[str, ...], running: bool) -> str
         scalar = layout.single if letter == "O" else layout.scalar
         gaps[letter] = _Inputs(names, dtypes, True) if letter == "x" else Stored(names, dtypes, scalar)
     gaps["head"] = _HEAD.strip("\n").replace("\n    {addresses}", "".join(f"\n    {line}" for line in lines))
-    gaps["answer"] = _answer(layout)
+    gaps["answer"], gaps["enter"] = _answer(layout), _ENTER
     return _PRELUDE + weave(text, gaps)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,8 +186,7 @@ def _fill(spec: SpecStore, slot: int, arrays: list[Array], swags: list[Any]) -> 
     chunks[0] = spec.heads.data[3 * slot] // passes.CHUNK
     spec.make_room(len(chunks))
     passes.take_chunks(spec.block.address, len(chunks) - 1, chunks[1:].ctypes.data)
-    spec.nexts.data[chunks[:-1]] = chunks[1:]
-    spec.prevs.data[chunks[1:]] = chunks[:-1]
+    passes.link_chunks(spec.block.address, chunks.ctypes.data, len(chunks))
     places = (chunks[:, None] * passes.CHUNK + np.arange(passes.CHUNK)).ravel()
     at = places[:n]
     spec.heads.data[3 * slot : 3 * slot + 3] = places[0], places[n], n
@@ -202,6 +202,28 @@ def _fill(spec: SpecStore, slot: int, arrays: list[Array], swags: list[Any]) -> 
             field.data[at] = values[:n]
         for i, letter in enumerate(("RA", "AB")):
             _put(member.parts[letter], slot, [values[n + i : n + i + 1] for values in fields])
+        _fill_products(spec, member, slot, chunks, arrays)
+
+
+def _fill_products(spec: SpecStore, member: MemberStore, slot: int, chunks: Array, arrays: list[Array]) -> None:
+    """The products of a window's chunks, and of those that they jump over, from its rows."""
+    operator = member.member.operator
+    lifted = [operator.lift(*row) for row in zip(*(values.tolist() for values in arrays[1:]), strict=True)]
+    products = [reduce(operator.combine, lifted[at : at + passes.CHUNK]) for at in range(0, len(lifted), passes.CHUNK)]
+    full = len(lifted) // passes.CHUNK
+    jump_depths = spec.links[2].data[chunks].tolist()
+    over: list[Any] = []
+    for depth in range(full):
+        if jump_depths[depth] + 1 < depth:
+            farther = operator.combine(over[jump_depths[depth - 1]], over[depth - 1])
+            over.append(operator.combine(farther, products[depth]))
+        else:
+            over.append(products[depth])
+    for letter, states in (("C", products[:full]), ("J", over)):
+        for field, values in zip(member.parts[letter], _spread(member, states) if states else [], strict=False):
+            field.data[chunks[:full]] = values
+    if len(products) > full:
+        _put(member.parts["P"], slot, _spread(member, products[full:]))
 
 
 def _put(fields: list[Field], at: int, values: list[Array]) -> None:

@@ -91,14 +91,15 @@ class MemberStore:
         self.pointers_before = store.row_room.field("int64", 6)
         self.touched = spec.touches.field("int64")
         self.valid = store.row_room.field("bool")
-        rooms = {"RA": store.slot_room, "AB": store.slot_room, "S": spec.arena, "T": spec.touches}
+        rooms = {"RA": store.slot_room, "AB": store.slot_room, "P": store.slot_room, "S": spec.arena, "T": spec.touches}
+        rooms |= {"C": spec.chunks, "J": spec.chunks}
         self.parts: dict[str, list[Field]] = {"x": inputs}
         stored = source.stored_fields(layout, dtypes, spec.running)
         for letter, fields in stored:
             if letter != "x":
                 self.parts[letter] = [rooms.get(letter, store.row_room).field(dtype) for dtype in fields]
         self.outputs = self.parts["O"]
-        fixed = [store.slots_of_rows, spec.at, spec.gone, spec.held, spec.asked, spec.nexts, spec.prevs]
+        fixed = [store.slots_of_rows, spec.at, spec.gone, spec.held, spec.asked, spec.nexts, spec.prevs, *spec.links]
         fixed += [self.pointers, self.pointers_before, self.touched, self.valid]
         self.block = AddressBlock(
             source.NUMBERS, [*fixed, *(field for letter, _ in stored for field in self.parts[letter])]
@@ -117,8 +118,9 @@ class MemberStore:
             now.data[of_rows] = before.data[rows]
         if "S" not in parts:
             return
-        for now, before in zip(parts["AB"], parts["ABs"], strict=True):
-            now.data[of_rows] = before.data[rows]
+        for field, log in (("AB", "ABs"), ("P", "Ps")):
+            for now, before in zip(parts[field], parts[log], strict=True):
+                now.data[of_rows] = before.data[rows]
         self.pointers.data.reshape(-1, 6)[of_rows] = self.pointers_before.data.reshape(-1, 6)[rows]
         touched = self.touched.data[:logged][::-1]
         for now, before in zip(parts["S"], parts["T"], strict=True):
@@ -142,6 +144,7 @@ class SpecStore:
         self.new_chunks = rows.field("int64")
         self.chunks = Room(0 if self.running else _CHUNKS)
         self.nexts, self.prevs, self.frees = (self.chunks.field("int64") for _ in range(3))
+        self.links = [self.chunks.field("int64") for _ in range(3)]  # of each chunk its depth, its jump and that depth
         self.arena = Room(self.chunks.size * passes.CHUNK)
         self.touches = Room(2 * _ROWS)
         self.places = self.arena.field("int64")
@@ -154,7 +157,7 @@ class SpecStore:
         ]
         fields = [store.slots_of_rows, store.times, store.numbers, store.counted[reader], self.cuts, self.at, self.gone]
         fields += [self.held, self.heads, self.heads_before, self.new_chunks, self.nexts, self.prevs, self.frees]
-        self.block = AddressBlock(passes.SLIDE_NUMBERS, [*fields, self.places, *pairs])
+        self.block = AddressBlock(passes.SLIDE_NUMBERS, [*fields, self.places, *self.links, *pairs])
         numbers = self.block.numbers
         numbers[0], numbers[passes.COLUMNS] = kind, len(self.inputs) if not self.running else 0
         numbers[passes.REACH] = min(spec.whole, 2**63 - 1)
@@ -197,6 +200,8 @@ class SpecStore:
         self.make_room(len(slots))
         chunks = np.empty(len(slots), np.int64)
         passes.take_chunks(self.block.address, len(slots), chunks.ctypes.data)
+        for field, values in zip(self.links, (0, chunks, 0), strict=True):
+            field.data[chunks] = values
         places = chunks * passes.CHUNK
         heads = self.heads.data.reshape(-1, 3)
         heads[slots, 0] = heads[slots, 1] = places
@@ -239,6 +244,12 @@ class SpecStore:
         places = np.empty(n + 1, np.int64)
         passes.walk(self.nexts.address, first, n, places.ctypes.data)
         return places
+
+    def number(self, slot: int, place: int) -> int:
+        """How many rows of a slot's window come before the one at a place in the arena."""
+        first, depths = int(self.heads.data[3 * slot]), self.links[0].data
+        chunks = int(depths[place // passes.CHUNK] - depths[first // passes.CHUNK])
+        return chunks * passes.CHUNK + place % passes.CHUNK - first % passes.CHUNK
 
     def count(self, slot: int) -> int:
         """How many rows a slot's window holds."""
