@@ -219,19 +219,25 @@ def insert({state}, {arrays}, v):
 def partial({state}, {arrays}):
     {mask}
     at = start
+    last = {stops[at]}
+    if last == stop:
+        return {agg[at]}
     count = 0
-    while {stops[at]} != stop:
+    end = {stops[last]}
+    while end != stop:
         {met[count] = at}
         count += 1
-        at = {stops[at]}
-    total = {agg[at]}
-    while count > 0:
+        at, last = last, end
+        end = {stops[last]}
+    total = combine({agg[at]}, {agg[last]})
+    while True:
+        {agg[at] = total}
+        {stops[at] = stop}
+        if count == 0:
+            return total
         count -= 1
         at = {met[count]}
         total = combine({agg[at]}, total)
-        {agg[at] = total}
-        {stops[at] = stop}
-    return total
 """,
     evict="""
 {state} = start + 1, stop
