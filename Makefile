@@ -66,6 +66,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/many_sizes.py
 	@$(PY) benchmarks/gaps.py
 	@$(PY) benchmarks/against_cpp.py
+	@$(PY) benchmarks/geomean_floor.py
 	@$(PY) benchmarks/definitions.py
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/percentiles.py --spark

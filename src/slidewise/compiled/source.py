@@ -20,9 +20,10 @@ from slidewise.operators.layout import Layout
 class Steps:
     """One algorithm: the names of its pointers, of its lone partials, of its arrays of states and of positions.
 
-    `text` has its functions `insert` and `partial`. `evict` is lines of their own: they stand in the function of that
-    name, and in the loops. Numba counts references to the arrays at each call of a function that has a loop in it, as
-    an evict that flips has; that took more time than all else.
+    `text` has its functions `insert` and `partial`, which become part of the loops that call them: handing all arrays
+    to a function takes longer than what it does. `evict` is lines of their own: they stand in the function of that
+    name, and in the loops. With functions of a user's own, Numba counts references to the arrays at each call of a
+    function that has a loop in it, as an evict that flips has; that took more time than all else.
     """
 
     pointers: tuple[str, ...]
@@ -40,7 +41,7 @@ TWO_STACKS = Steps(
     positions=(),
     text="""
 # Woven in: state and arrays, the window; frontVal, frontAgg, backVal, backAgg, its states; combine.
-@jit
+@inlined
 def insert({state}, {arrays}, v):
     {mask}
     agg = v
@@ -50,7 +51,7 @@ def insert({state}, {arrays}, v):
     {backAgg[B] = agg}
     return F, B + 1
 
-@jit
+@inlined
 def partial({state}, {arrays}):
     {mask}
     if F == 0:
@@ -82,7 +83,7 @@ TWO_STACKS_LITE = Steps(
     positions=(),
     text="""
 # Woven in: state and arrays, the window; slots, its states; combine.
-@jit
+@inlined
 def insert({state}, {arrays}, v):
     {mask}
     {slots[E] = v}
@@ -90,7 +91,7 @@ def insert({state}, {arrays}, v):
         v = combine(aggB, v)
     return F, B, E + 1, v
 
-@jit
+@inlined
 def partial({state}, {arrays}):
     {mask}
     if F == B:
@@ -116,7 +117,7 @@ DABA = Steps(
     positions=(),
     text="""
 # Woven in: state and arrays, the window; val, agg, its states; combine.
-@jit
+@inlined
 def fixup({state}, {arrays}):
     {mask}
     if F == B:  # Singleton case
@@ -136,7 +137,7 @@ def fixup({state}, {arrays}):
     {agg[A - 1] = back}
     return F, L + 1, R, A - 1, B, E
 
-@jit
+@inlined
 def insert({state}, {arrays}, v):
     {mask}
     {val[E] = v}
@@ -145,7 +146,7 @@ def insert({state}, {arrays}, v):
     {agg[E] = v}
     return fixup(F, L, R, A, B, E + 1, {arrays})
 
-@jit
+@inlined
 def partial({state}, {arrays}):
     {mask}
     front = {agg[F]}
@@ -163,7 +164,7 @@ DABA_LITE = Steps(
     positions=(),
     text="""
 # Woven in: state and arrays, the window; slots, its states; combine.
-@jit
+@inlined
 def fixup({state}, {arrays}):
     {mask}
     if F == B:  # Singleton case
@@ -181,7 +182,7 @@ def fixup({state}, {arrays}):
     {slots[A - 1] = back}
     return F, L + 1, R, A - 1, B, E, aggRA, aggB
 
-@jit
+@inlined
 def insert({state}, {arrays}, v):
     {mask}
     {slots[E] = v}
@@ -189,7 +190,7 @@ def insert({state}, {arrays}, v):
         v = combine(aggB, v)
     return fixup(F, L, R, A, B, E + 1, aggRA, v, {arrays})
 
-@jit
+@inlined
 def partial({state}, {arrays}):
     {mask}
     front = {slots[F]}
@@ -207,30 +208,36 @@ FLAT_FIT = Steps(
     positions=("stops", "met"),
     text="""
 # Woven in: state and arrays, the window; agg, its states; stops, met, positions; combine.
-@jit
+@inlined
 def insert({state}, {arrays}, v):
     {mask}
     {agg[stop] = v}
     {stops[stop] = stop + 1}
     return start, stop + 1
 
-@jit
+@inlined
 def partial({state}, {arrays}):
     {mask}
     at = start
+    last = {stops[at]}
+    if last == stop:
+        return {agg[at]}
     count = 0
-    while {stops[at]} != stop:
+    end = {stops[last]}
+    while end != stop:
         {met[count] = at}
         count += 1
-        at = {stops[at]}
-    total = {agg[at]}
-    while count > 0:
+        at, last = last, end
+        end = {stops[last]}
+    total = combine({agg[at]}, {agg[last]})
+    while True:
+        {agg[at] = total}
+        {stops[at] = stop}
+        if count == 0:
+            return total
         count -= 1
         at = {met[count]}
         total = combine({agg[at]}, total)
-        {agg[at] = total}
-        {stops[at] = stop}
-    return total
 """,
     evict="""
 {state} = start + 1, stop

@@ -201,7 +201,7 @@ def _lift_geomean(x: Value) -> State:
 
 @jit
 def _lower_geomean(s: State) -> State:
-    return math.exp(dd.divide((s[0], s[1]), float(s[2]))[0])
+    return math.exp(dd.quotient((s[0], s[1]), float(s[2])))
 
 
 @jit

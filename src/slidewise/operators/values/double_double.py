@@ -94,6 +94,16 @@ def divide(a: DoubleDouble, n: float) -> DoubleDouble:
     return _normal(q, r[0] / n)
 
 
+def remainder(a: float, q: float, n: float) -> float:
+    """a - q * n for the float q next to a / n: exactly, while nothing overflows or underflows.
+
+    >>> remainder(1.0, 1.0 / 3.0, 3.0)
+    5.551115123125783e-17
+    """
+    p, e = two_product(q, n)
+    return (a - p) - e
+
+
 def quotient(a: DoubleDouble, n: float) -> float:
     """The quotient by a float from 1 on as one float, over the whole range of floats.
 
@@ -101,7 +111,8 @@ def quotient(a: DoubleDouble, n: float) -> float:
     (5.333333333333333e+307, 5e-324)
     """
     if _SMALL < abs(a[0]) < _LARGE:
-        return divide(a, n)[0]
+        q = a[0] / n
+        return q + (remainder(a[0], q, n) + a[1]) / n
     if abs(a[0]) >= _LARGE:  # so that nothing overflows on the way
         return divide((a[0] * _DOWN, a[1] * _DOWN), n)[0] * _UP
     if a[1] == 0.0:
