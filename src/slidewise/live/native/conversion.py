@@ -94,10 +94,7 @@ def swag_state(member: MemberStore, rows: list[Row], places: Array, slot: int) -
 def state_at(member: MemberStore, letter: str, at: int) -> Any:
     """The state at one place of a member's field, as the interpreted operator knows it."""
     operator = member.member.operator
-    assert member.kernel is not None
-    zeros = [np.zeros(1, dtype).item() for dtype in member.kernel.operator.dtypes]
-    like = operator.lift(*zeros)
-    return gathered(operator, like, [field.data[at : at + 1] for field in member.parts[letter]])[0]
+    return gathered(operator, member.like, [field.data[at : at + 1] for field in member.parts[letter]])[0]
 
 
 def adopt(store: NativeStore, key: Key, key_state: KeyState) -> int:

@@ -142,7 +142,7 @@ class NativePane:
         cut = self.spec.cut(place)
         whole = 0 if store.floats else max(-(2**63), min(int(cut), 2**63 - 1))
         first = passes.find_first(store.block.address, slot, whole, float(cut) if store.floats else 0.0)
-        k = store.number(slot, first)
+        (k,) = store.numbers_of(slot, (first,))
         n = self.held() - k
         answers: list[Any] = []
         for member in store.members:
@@ -165,7 +165,7 @@ def _partial_without(spec: SpecStore, member: MemberStore, slot: int, first: int
     if first == F:
         agg = state_at(member, "S", F)
     else:
-        l, r, a, b = (spec.number(slot, place) for place in (L, R, A, B))  # noqa: E741
+        l, r, a, b = spec.numbers_of(slot, (L, R, A, B))  # noqa: E741
         if k >= b:
             return _folded(member, first, E)
         if k < l or k >= a:

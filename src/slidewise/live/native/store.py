@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -105,6 +106,12 @@ class MemberStore:
             source.NUMBERS, [*fixed, *(field for letter, _ in stored for field in self.parts[letter])]
         )
         self.block.numbers[source.LEAST] = member.least
+
+    @cached_property
+    def like(self) -> Any:
+        """A state, by which others are put together from their fields."""
+        assert self.kernel is not None
+        return self.member.operator.lift(*(np.zeros(1, dtype).item() for dtype in self.kernel.operator.dtypes))
 
     def undo(self, slots: Array) -> None:
         """Put back what the pass over rows of these slots has changed."""
@@ -245,11 +252,11 @@ class SpecStore:
         passes.walk(self.nexts.address, first, n, places.ctypes.data)
         return places
 
-    def number(self, slot: int, place: int) -> int:
-        """How many rows of a slot's window come before the one at a place in the arena."""
+    def numbers_of(self, slot: int, places: tuple[int, ...]) -> list[int]:
+        """How many rows of a slot's window come before each of those at some places in the arena."""
         first, depths = int(self.heads.data[3 * slot]), self.links[0].data
-        chunks = int(depths[place // passes.CHUNK] - depths[first // passes.CHUNK])
-        return chunks * passes.CHUNK + place % passes.CHUNK - first % passes.CHUNK
+        before = int(depths[first // passes.CHUNK]) * passes.CHUNK + first % passes.CHUNK
+        return [int(depths[at // passes.CHUNK]) * passes.CHUNK + at % passes.CHUNK - before for at in places]
 
     def count(self, slot: int) -> int:
         """How many rows a slot's window holds."""
