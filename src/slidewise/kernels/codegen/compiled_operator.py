@@ -15,7 +15,7 @@ from slidewise.operators.operator import Operator
 PRELUDE = """
 from numba import uint64, uintp as u
 from slidewise.kernels.compiler.jit import borrowed, njit
-jit = njit(cache=True, nogil=True, error_model='numpy')
+jit = njit(cache=True, later=True, nogil=True, error_model='numpy')
 inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True)
 """
 

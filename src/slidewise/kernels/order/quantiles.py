@@ -15,7 +15,7 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest, some_row_bounds
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import tiered_jit, jit
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.kernels.order.bit_sets import (
     SELECT_TABLE,
@@ -113,7 +113,7 @@ def _write(out: Array, i: int, answer: float) -> None:
     out[u(i)] = answer
 
 
-@cached_jit
+@tiered_jit
 def _slide(
     x: Array,
     table: Array,
