@@ -7,7 +7,7 @@ from numba import int64
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import tiered_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 
 
 @tiered_jit

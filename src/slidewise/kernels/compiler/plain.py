@@ -1,9 +1,9 @@
 """Kernels as plain Python: the same source, run by Python over NumPy's numbers, with the same bits as machine code.
 
-A kernel's functions are made again with other globals: functions that Numba would compile are these plain ones, Numba's
-types are NumPy's, and `math` answers as C does, with infinities and NaN in the place of exceptions. NumPy's numbers wrap
-around, divide by zero and are promoted as Numba's are. Instructions of LLVM's have a plain form of their own, which
-`plain_form` puts beside them.
+A kernel's functions are made again with other globals: functions that Numba would compile are these plain ones,
+Numba's types are NumPy's, and `math` answers as C does, with infinities and NaN in the place of exceptions. NumPy's
+numbers wrap around, divide by zero and are promoted as Numba's are. Instructions of LLVM's have a plain form of their
+own, which `plain_form` puts beside them.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ from slidewise.kernels.compiler.plain import plain
 
 VARIABLE = "SLIDEWISE_COMPILE"
 ALWAYS = "always"
-FEW = 4096  # items in the largest array of a call that Python may run
+FEW = 16_384  # items in the largest array of a call that Python may run
 BUDGET = 0.25  # seconds of Python for each kernel, after which it is compiled
 
-_DTYPES = frozenset(map(np.dtype, ("f8", "i8", "u8", "i4", "u1", "?")))
+_DTYPES = frozenset(map(np.dtype, ("f8", "i8", "u8", "i4", "i1", "u1", "?")))
 
 
 def compile_later(dispatcher: object) -> None:

@@ -11,7 +11,7 @@ from numba import int64
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import tiered_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.order.bit_sets import leading_zeros, level_offsets
 from slidewise.kernels.order.radix import LONGEST, new_counts, sort_by_bits
 
@@ -31,10 +31,10 @@ class Segments:
     Each segment answers the windows FIRST to STOP from the rows LOW to HIGH, which lie at AT in `packed` and `ranks`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int) -> None:
         self._table = np.zeros((BATCH // FEWEST, BITS + 1), np.int64)
         self._counts = new_counts()
-        self._allocate(BATCH)
+        self._allocate(min(rows, BATCH))
 
     def _allocate(self, size: int) -> None:
         self.packed = np.empty(size, np.uint64)

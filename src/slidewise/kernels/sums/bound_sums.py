@@ -12,7 +12,7 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.compiler.jit import tiered_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.compiler.threads import parts_of, share_parts
 from slidewise.kernels.sums.row_sums import average, cut, largest, run_up, total, units
 

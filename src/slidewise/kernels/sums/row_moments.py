@@ -15,7 +15,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import tiered_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.fma import fma
 
 # Parts lie in one array, _TILE apart: where several arrays might overlap, for all that LLVM knows, it gives up vectors.

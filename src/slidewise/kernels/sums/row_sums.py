@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import tiered_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.fma import fma
 
 _TILE = 1024  # rows whose parts are in the processor's nearest cache at once
