@@ -67,6 +67,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/gaps.py
 	@$(PY) benchmarks/against_cpp.py
 	@$(PY) benchmarks/definitions.py
+	@$(PY) benchmarks/cold.py
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/percentiles.py --spark
 	@$(PY) benchmarks/window_statistics.py

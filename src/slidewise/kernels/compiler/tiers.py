@@ -24,6 +24,11 @@ BUDGET = 0.25  # seconds of Python for each kernel, after which it is compiled
 _DTYPES = frozenset(map(np.dtype, ("f8", "i8", "u8", "i4", "i1", "u1", "?")))
 
 
+def compile_always() -> None:
+    """Run nothing as plain Python in this process and those it starts."""
+    os.environ[VARIABLE] = ALWAYS
+
+
 def compile_later(dispatcher: object) -> None:
     """Let Python run the first calls of a kernel, where they are small."""
     if isinstance(dispatcher, Dispatcher):  # and not where NUMBA_DISABLE_JIT is set
