@@ -1,6 +1,6 @@
 """Answers of built-in operators over few rows, pickled: as machine code gives them, or plain Python where `plain`.
 
-    python tests/kernels/plain_cases.py FILE SEED [plain]
+python tests/kernels/plain_cases.py FILE SEED [plain]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import slidewise as sw
 from slidewise.operators import CATALOGUE
 from slidewise.operators.traits import Takes
 
-ROWS = 300
+ROWS = 150
 STRANGE = [0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e16, -1e16, 5e-324, 1e308, -1e308]
 TABLE = ("max", "sum", "mean", "stddev", "median", "first", "value_range")
 

@@ -21,6 +21,7 @@ from numba.core.dispatcher import Dispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_PACKAGE = __name__.partition(".")[0]
 _FORMS: dict[int, Callable[..., Any]] = {}  # by the instruction's id: Numba compares them by what they make
 
 
@@ -71,9 +72,21 @@ def _replaced(value: Any) -> Any:
         return _MAKING.get(id(value)) or plain(value)
     if isinstance(value, numba_types.Type):
         return _NUMBERS[str(value)]
-    if isinstance(value, ModuleType) and value is math:
-        return _MATH
+    if isinstance(value, ModuleType):
+        return _MATH if value is math else _PlainModule(value) if value.__name__.startswith(_PACKAGE) else value
     return _MATH_FUNCTIONS.get(value, value) if isinstance(value, BuiltinFunctionType) else value
+
+
+class _PlainModule:
+    """A module of this package, with plain functions in it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = _replaced(getattr(self._module, name))
+        setattr(self, name, value)
+        return value
 
 
 def _as_c(function: Callable[..., float], overflow: Callable[..., float]) -> Callable[..., Any]:

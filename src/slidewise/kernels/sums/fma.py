@@ -50,4 +50,4 @@ def plain_fma(a: float, b: float, c: float) -> float:
     try:
         return np.float64(exact.numerator / exact.denominator)
     except OverflowError:
-        return np.float64(math.copysign(math.inf, exact))
+        return np.float64(math.inf if exact > 0 else -math.inf)
