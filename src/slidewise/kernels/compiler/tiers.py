@@ -18,7 +18,7 @@ from slidewise.kernels.compiler.plain import plain
 
 VARIABLE = "SLIDEWISE_COMPILE"
 ALWAYS = "always"
-FEW = 16_384  # items in the largest array of a call that Python may run
+FEW = 8_192  # rows of the longest array of a call that Python may run; less than Spark's batches have
 BUDGET = 0.25  # seconds of Python for each kernel, after which it is compiled
 
 _DTYPES = frozenset(map(np.dtype, ("f8", "i8", "u8", "i4", "i1", "u1", "?")))
@@ -53,7 +53,7 @@ class Tiered:
         if self._seconds >= BUDGET or os.environ.get(VARIABLE) == ALWAYS:
             return False
         arrays = [x for x in arguments if isinstance(x, np.ndarray)]
-        if not arrays or any(x.size > FEW or x.dtype not in _DTYPES for x in arrays):
+        if not arrays or any(len(x) > FEW or x.dtype not in _DTYPES for x in arrays):
             return False
         kept = self._dispatcher._cache
         return not (isinstance(kept, MachineCode) and kept.has(tuple(map(self._dispatcher.typeof_pyval, arguments))))
