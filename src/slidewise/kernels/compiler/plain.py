@@ -12,6 +12,7 @@ import builtins
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
+from threading import RLock
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
@@ -35,9 +36,14 @@ def plain_form(instruction: object) -> Callable[[F], F]:
     return remember
 
 
-@cache
 def plain(function: Any) -> Callable[..., Any]:
     """The function that Python runs, of one that Numba compiles."""
+    with _LOCK:  # no other thread sees one that is half made
+        return _made(function)
+
+
+@cache
+def _made(function: Any) -> Callable[..., Any]:
     source: FunctionType = function.py_func if isinstance(function, Dispatcher) else function
     space: dict[str, Any] = {"__name__": source.__module__, "__builtins__": _BUILTINS}
     closure = tuple(CellType() for _ in source.__closure__ or ())
@@ -54,6 +60,7 @@ def plain(function: Any) -> Callable[..., Any]:
     return made
 
 
+_LOCK = RLock()
 _MAKING: dict[int, Callable[..., Any]] = {}  # functions that call themselves, or one another in a circle
 
 
@@ -69,7 +76,7 @@ def _replaced(value: Any) -> Any:
     if id(value) in _FORMS:
         return _FORMS[id(value)]
     if isinstance(value, Dispatcher):
-        return _MAKING.get(id(value)) or plain(value)
+        return _MAKING.get(id(value)) or _made(value)
     if isinstance(value, numba_types.Type):
         return _NUMBERS[str(value)]
     if isinstance(value, ModuleType):
