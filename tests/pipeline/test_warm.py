@@ -59,10 +59,11 @@ print(json.dumps(compiled))
 """
 
 
-def run(*arguments: str, cache_folder: Path) -> str:
-    """What a process prints that keeps its compiled code in a folder."""
+def run(*arguments: str, cache_folder: Path, compile_when: str = "always") -> str:
+    """What a process prints that keeps its compiled code in a folder, and may run few rows as plain Python or not."""
     source = str(Path(sw.__file__).parents[1])
     variables = {**os.environ, "PYTHONPATH": source, "SLIDEWISE_CACHE_DIR": str(cache_folder)}
+    variables["SLIDEWISE_COMPILE"] = compile_when
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=variables, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -73,7 +74,7 @@ def test_after_it_a_definition_compiles_nothing(tmp_path: Path) -> None:
     place, file = tmp_path / "cache", tmp_path / "definition.toml"
     file.write_text(DEFINITION)
     options = ("-m", "slidewise", "warm", str(file), "--type", "temp=double", "--processes", "2")
-    output = run(*options, cache_folder=place)
+    output = run(*options, cache_folder=place, compile_when="")
     assert "temp double; machine, ts: supposed" in output
     assert "left out: mine;" in output
     assert "not compiled" not in output

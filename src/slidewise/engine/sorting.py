@@ -13,7 +13,7 @@ from slidewise.columns.series import Column, kind_of, read
 from slidewise.definition import Definition
 from slidewise.errors import InputError
 from slidewise.kernels.bounds.key_ranges import clipped
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.kernels.compiler.threads import free_threads, share_parts, share_rows, worth
 from slidewise.kernels.order.grouping import Grouped, dense_codes, dictionary_codes, gather, scatter
 from slidewise.kernels.order.time_order import order_in_threads
@@ -101,7 +101,7 @@ def is_sorted(times: Array, offsets: Array) -> bool:
     return not any(backwards)
 
 
-@cached_jit
+@tiered_jit
 def _rises(times: Any, offsets: Any) -> Any:
     """Whether times never run backwards within a key."""
     for k in range(len(offsets) - 1):
@@ -111,7 +111,7 @@ def _rises(times: Any, offsets: Any) -> Any:
     return True
 
 
-@cached_jit
+@tiered_jit
 def mark_peers(times: Any, offsets: Any, group: Any) -> Any:
     """Number the groups of rows with equal key and time; how many rows share theirs with another row."""
     number = -1
@@ -140,7 +140,7 @@ def _any_peers(times: Array, offsets: Array) -> bool:
     return any(shared)
 
 
-@cached_jit
+@tiered_jit
 def _has_peers(times: Any, offsets: Any) -> Any:
     shared = 0
     for k in range(len(offsets) - 1):

@@ -9,7 +9,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.errors import InputError
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.windows import Beats
 
 _FARTHEST = 2**62
@@ -116,7 +116,7 @@ def new_beats(codes: Array, first: Array, last: Array) -> tuple[Array, Array]:
     return first, np.maximum(last - first + 1, 0)
 
 
-@cached_jit
+@tiered_jit
 def beat_bounds(
     codes: Array,
     beats: Array,

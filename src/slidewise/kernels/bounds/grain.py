@@ -9,7 +9,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import ends_of_peers
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.windows import grain as exactly
 
 Number = int | float | Fraction
@@ -72,7 +72,7 @@ def _farthest(times: Array) -> int:
     return max(abs(int(times.max(initial=0))), abs(int(times.min(initial=0))))
 
 
-@cached_jit
+@tiered_jit
 def _whole_bounds(
     times: Array, offsets: Array, width: int, grain: int, edge: bool, left: bool, starts: Array, ends: Array
 ) -> int:
@@ -96,7 +96,7 @@ def _whole_bounds(
     return -1
 
 
-@cached_jit
+@tiered_jit
 def _low_bounds(times: Array, offsets: Array, lows: Array, left: bool, starts: Array, ends: Array) -> int:
     """The bounds from the first row at or above a row's low up to the last of its peers."""
     for k in range(len(offsets) - 1):

@@ -17,7 +17,7 @@ from numba import uintp as u
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.key_ranges import keys_within
 from slidewise.kernels.codegen.kernel import Answers, field_arrays
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.kernels.compiler.threads import parts_of, share_parts
 
 _OVERLAP = 4  # parts are so many times as long as what is run twice
@@ -37,7 +37,7 @@ def cuts_between_windows(starts: Array, ends: Array) -> list[int]:
     return [*cuts, count]
 
 
-@cached_jit
+@tiered_jit
 def _apart(starts: Array, ends: Array, at: int, stop: int) -> int:
     """The first window from `at` on that begins behind the one before, or -1."""
     for i in range(at, stop):
@@ -58,7 +58,7 @@ def cuts_of_stacks(starts: Array, ends: Array) -> list[int]:
     return np.unique(cuts).tolist()  # type: ignore[no-any-return]
 
 
-@cached_jit
+@tiered_jit
 def _anew(starts: Array, ends: Array, cuts: Array) -> None:
     """The first windows from each of so many even cuts on at which Two-Stacks begins anew, or the number of windows."""
     count = len(starts)

@@ -12,7 +12,7 @@ from slidewise.kernels.bounds.grain import lows as grain_lows
 from slidewise.kernels.bounds.key_ranges import clipped, keys_within
 from slidewise.kernels.bounds.months import month_lows
 from slidewise.kernels.bounds.rows_and_times import newest_rows
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.compiler.threads import share_rows
 from slidewise.windows.delayed import least_age
 from slidewise.windows.extent import Extent
@@ -138,7 +138,7 @@ def _first_from(places: Array, low: int, stop: int, place: float, past_equal: bo
     return low
 
 
-@cached_jit
+@tiered_jit
 def _bounds(
     places: Array,
     offsets: Array,
@@ -159,7 +159,7 @@ def _bounds(
             ends[u(i)] = end
 
 
-@cached_jit
+@tiered_jit
 def _between(
     places: Array, offsets: Array, query_offsets: Array, lows: Array, highs: Array, starts: Array, ends: Array
 ) -> None:

@@ -7,10 +7,10 @@ from numba import int64
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 
 
-@cached_jit
+@tiered_jit
 def row_bounds(offsets: Array, n: int, left: bool, starts: Array, ends: Array) -> None:
     """Bounds of the last n rows of a key, without the row itself if `left`; key k has the rows offsets[k:k + 2]."""
     for k in range(len(offsets) - 1):
@@ -29,7 +29,7 @@ def newest_rows(starts: Array, ends: Array, limit: int | None) -> Array:
     return least
 
 
-@cached_jit
+@tiered_jit
 def some_row_bounds(offsets: Array, n: int, a: int, starts: Array, ends: Array) -> None:
     """Bounds of the last n rows for the rows from a on, as many as `starts` holds, each itself included."""
     k = np.searchsorted(offsets, a, "right") - 1
@@ -44,7 +44,7 @@ def some_row_bounds(offsets: Array, n: int, a: int, starts: Array, ends: Array) 
         k += 1
 
 
-@cached_jit
+@tiered_jit
 def time_bounds(
     times: Array,
     offsets: Array,
@@ -180,7 +180,7 @@ def ends_of_peers(times: Array, first: int, stop: int, left: bool, starts: Array
             ends[i] = end
 
 
-@cached_jit
+@tiered_jit
 def longest(starts: Array, ends: Array) -> int:
     """The number of rows of the longest window."""
     most = 0

@@ -19,6 +19,7 @@ from slidewise.kernels.compiler.jit import borrowed, njit
 jit = njit(cache=True, nogil=True, error_model='numpy', _nrt=False)
 inlined = njit(cache=True, nogil=True, error_model='numpy', forceinline=True, _nrt=False)
 """
+_TIERED = PRELUDE.replace("jit = njit(cache=True,", "jit = njit(cache=True, later=True,", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,13 @@ class CompiledOperator:
     combine: Any = None
     lower: Any = None
 
-    def load(self, name: str, text: str) -> dict[str, Any]:
-        """The functions of a woven text. Machine code of forms is kept on disk; a user's is made anew."""
+    def load(self, name: str, text: str, later: bool = False) -> dict[str, Any]:
+        """The functions of a woven text. Machine code of forms is kept on disk; a user's is made anew.
+
+        `later` ones run as plain Python while that is cheaper than compiling.
+        """
         if self.form is not None:
-            head = f"{PRELUDE}{form_source(self.form, self.dtypes)}\n"
+            head = f"{_TIERED if later else PRELUDE}{form_source(self.form, self.dtypes)}\n"
             return vars(load_source(f"{name}_{self.name}_{'_'.join(self.dtypes)}", head + text))
         import numba
 

@@ -88,7 +88,7 @@ class Kernel:
         key = f"{text}_of_partials" if partials else text
         if key not in self._loaded:
             source = pass_source(text, self.layout, len(self.operator.dtypes), partials)
-            self._loaded[key] = self.operator.load(key, source)
+            self._loaded[key] = self.operator.load(key, source, later=True)
         compiled: Callable[..., None] = self._loaded[key][name]
         return compiled
 

@@ -9,6 +9,8 @@ import numba
 from numba.extending import intrinsic
 
 from slidewise.kernels.compiler.machine_code import keep_machine_code
+from slidewise.kernels.compiler.plain import plain_form
+from slidewise.kernels.compiler.tiers import compile_later
 
 if TYPE_CHECKING:
     from llvmlite.ir import IRBuilder, Value
@@ -19,13 +21,18 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
-    """Numba's decorator, which with `cache=True` caches machine code in Slidewise's own cache."""
+def njit(*, cache: bool = False, later: bool = False, **options: Any) -> Callable[[F], F]:
+    """Numba's decorator, which with `cache=True` caches machine code in Slidewise's own cache.
+
+    With `later=True` calls over few rows run as plain Python before that takes longer than compiling would.
+    """
 
     def decorate(function: F) -> F:
         compiled: F = numba.njit(**options)(function)
         if cache:
             keep_machine_code(compiled)
+        if later:
+            compile_later(compiled)
         return compiled
 
     return decorate
@@ -39,6 +46,11 @@ def jit(function: F) -> F:
 def cached_jit(function: F) -> F:
     """Compile a function of this package's own, and cache its machine code from one process to the next."""
     return njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def tiered_jit(function: F) -> F:
+    """The same for a function that may also run as plain Python: it takes time in proportion to its arrays at most."""
+    return njit(cache=True, later=True, nogil=True, error_model="numpy")(function)
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
@@ -94,3 +106,14 @@ def copy_eight(
         return context.get_dummy_value()
 
     return types.void(x, i, out, to), generate
+
+
+@plain_form(not_none)
+@plain_form(borrowed)
+def _itself(value: Any) -> Any:
+    return value
+
+
+@plain_form(copy_eight)
+def _copy_eight(x: Any, i: int, out: Any, to: int) -> None:
+    out[to : to + 8] = x[i : i + 8]

@@ -8,6 +8,7 @@ is Python's pickle of Numba's own result, and so is read from a private folder o
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import re
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from numba.core import config
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from slidewise.folders import PrivateFolder
@@ -93,6 +95,22 @@ class MachineCode(_Cache):  # type: ignore[misc]
                     self.end_turns(len(self._turns) - 1)
         return loaded
 
+    def has(self, sig: Types) -> bool:
+        """Whether the machine code for a signature is kept, as far as a look at the folder tells."""
+        folder = cache_folder()
+        if folder is None or not self._enabled:
+            return False
+        try:
+            names = os.listdir(folder.path)
+        except OSError:
+            return False
+        begins = _file_name(self._function, "")
+        if not any(name.startswith(begins) for name in names):
+            return False
+        context = cpu_target.target_context
+        context.refresh()
+        return self._key(sig, context.codegen())[1] in names
+
     def turns_held(self) -> int:
         """How many of this function's kernels other processes wait for."""
         return len(self._turns)
@@ -142,7 +160,11 @@ class MachineCode(_Cache):  # type: ignore[misc]
             [str(getattr(config, name, None)) for name in _SETTINGS],
         )
         key = hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
-        return key, f"{re.sub(r'[^A-Za-z0-9_]+', '_', function.__qualname__)[-40:]}-{key}{SUFFIX}"
+        return key, f"{_file_name(function, key)}{SUFFIX}"
+
+
+def _file_name(function: Callable[..., Any], key: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9_]+', '_', function.__qualname__)[-40:]}-{key}"
 
 
 def _is_portable(result: CompileResult) -> bool:

@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 
 from slidewise.arrays import Array
 from slidewise.kernels.compiler.jit import jit
+from slidewise.kernels.compiler.plain import plain_form
 
 if TYPE_CHECKING:
     from llvmlite.ir import IRBuilder, Value
@@ -41,6 +42,8 @@ def _zeros(instruction: str) -> Any:
 
 
 trailing_zeros, leading_zeros = _zeros("cttz"), _zeros("ctlz")
+plain_form(trailing_zeros)(lambda word: (int(word) & -int(word)).bit_length() - 1)
+plain_form(leading_zeros)(lambda word: WORD - int(word).bit_length())
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
@@ -51,6 +54,9 @@ def ones(_typing: Context, word: types.Type) -> tuple[Signature, Callable[..., V
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), generate
+
+
+plain_form(ones)(lambda word: int(word).bit_count())
 
 
 def level_offsets(size: int) -> Array:

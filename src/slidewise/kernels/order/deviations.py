@@ -11,7 +11,7 @@ from numba import int64
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.order.bit_sets import byte_counts, select
 from slidewise.kernels.order.gaps import gap_of
 from slidewise.kernels.order.ranks import AT, FIRST, HIGH, LOW, NANS, STOP, WIDTH
@@ -64,7 +64,7 @@ def _middle(a: float, b: float) -> float:
     return b - gap * 0.5
 
 
-@cached_jit
+@tiered_jit
 def slide_deviations(
     x: Array, table: Array, packed: Array, ranks: Array, starts: Array, ends: Array, select_table: Array, out: Array
 ) -> None:

@@ -10,7 +10,7 @@ from numba import int32, int64
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 
 MOST = 127  # different values, of which one count more is kept
 _BLOCK = 64  # counts, so that no vector of them is cut short
@@ -35,7 +35,7 @@ def few_codes(keys: Array) -> tuple[Array, int] | None:
     return place[codes], size
 
 
-@cached_jit
+@tiered_jit
 def _find_codes(keys: Array, slots: Array, taken: Array, found: Array, codes: Array) -> int:
     """Number the different keys as they come; how many they are, or -1 where these are too many."""
     size = 0
@@ -60,7 +60,7 @@ def few_ranks(codes: Array, size: int, starts: Array, ends: Array, own: Array, b
     _few_ranks(codes, starts, ends, own, counts, below, upto)
 
 
-@cached_jit
+@tiered_jit
 def _few_ranks(codes: Array, starts: Array, ends: Array, own: Array, counts: Array, below: Array, upto: Array) -> None:
     start = end = int64(starts[0]) if len(starts) else int64(0)
     for i in range(len(starts)):

@@ -9,17 +9,17 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.errors import SlidewiseError
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.kernels.compiler.threads import free_threads, share_parts, share_rows, worth
 
 
-@cached_jit
+@tiered_jit
 def _count(codes: Array, counts: Array) -> None:
     for code in codes:
         counts[u(code)] += 1
 
 
-@cached_jit
+@tiered_jit
 def _begin(counts: Array, offsets: Array) -> None:
     """Make the counts of each block the places where its rows of each group begin."""
     place = 0
@@ -31,7 +31,7 @@ def _begin(counts: Array, offsets: Array) -> None:
             place += count
 
 
-@cached_jit
+@tiered_jit
 def _place(codes: Array, next_place: Array, places: Array) -> None:
     for i in range(len(codes)):
         code = u(codes[i])
@@ -39,13 +39,13 @@ def _place(codes: Array, next_place: Array, places: Array) -> None:
         next_place[code] += 1
 
 
-@cached_jit
+@tiered_jit
 def _scatter(x: Array, places: Array, out: Array) -> None:
     for i in range(len(x)):
         out[u(places[i])] = x[i]
 
 
-@cached_jit
+@tiered_jit
 def _gather(x: Array, places: Array, out: Array) -> None:
     for i in range(len(out)):
         out[i] = x[u(places[i])]

@@ -6,7 +6,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.kernels.order.radix import LONGEST, new_counts, sort_by_bits
 
 _FEWEST = 2_048  # rows below which NumPy is done before counts are cleared
@@ -33,7 +33,7 @@ def stable_order(x: Array) -> Array:
     return places
 
 
-@cached_jit
+@tiered_jit
 def _order_by(
     above: Array,
     low: int,

@@ -15,7 +15,7 @@ from numba import uintp as u
 from slidewise.arrays import Array
 from slidewise.errors import InputError
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.kernels.order.bit_sets import byte_counts
 from slidewise.kernels.order.few_ranks import few_codes, few_ranks
@@ -41,7 +41,7 @@ def sort_keys(x: Array, name: str) -> Array:
     return keys
 
 
-@cached_jit
+@tiered_jit
 def _float_keys(bits: Array, keys: Array) -> None:
     most = int64(2**63 - 1)
     for i in range(len(bits)):
@@ -97,7 +97,7 @@ def window_ranks(keys: Array, starts: Array, ends: Array, own: Array, method: st
     return below if method == "min" else (below + upto) / 2
 
 
-@cached_jit
+@tiered_jit
 def _count_through(keys: Array, starts: Array, ends: Array, own: Array, below: Array, upto: Array) -> None:
     """Count the values below each own one in short windows, and where `upto` is asked for, those at it too."""
     for i in range(len(starts)):
@@ -116,7 +116,7 @@ def _count_through(keys: Array, starts: Array, ends: Array, own: Array, below: A
 
 def _ranks(keys: Array, starts: Array, ends: Array, own: Array, below: Array, upto: Array) -> None:
     """Answer the windows of one piece, in one thread."""
-    segments = Segments()
+    segments = Segments(len(keys))
     lows, highs = np.minimum(starts, own), np.maximum(ends, own + 1)
     runs = [np.empty(0, np.int32) for _ in range(2 if len(upto) else 1)]
     bits, counts = np.zeros(0, np.uint64), np.zeros(0, np.int32)
@@ -134,7 +134,7 @@ def _ranks(keys: Array, starts: Array, ends: Array, own: Array, below: Array, up
         _slide(table, ranks, runs[0], runs[-1], starts, ends, own, bits, counts, below, upto)
 
 
-@cached_jit
+@tiered_jit
 def _find_runs(keys: Array, table: Array, packed: Array, firsts: Array, lasts: Array, both: bool) -> None:
     """For each row the least rank of the rows of its value, and one past the greatest of them."""
     for j in range(len(table)):
@@ -187,7 +187,7 @@ def _members_below(bits: Array, counts: Array, offsets: Offsets, rank: int) -> i
     return n
 
 
-@cached_jit
+@tiered_jit
 def _slide(
     table: Array,
     ranks: Array,

@@ -15,7 +15,7 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest, some_row_bounds
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.compiler.threads import share_out
 from slidewise.kernels.order.bit_sets import (
     SELECT_TABLE,
@@ -80,7 +80,7 @@ def _in_pieces(x: Array, m: int, most: int, bounds: Bounds, specs: list[Spec]) -
 
 def _quantiles(x: Array, starts: Array, ends: Array, qs: list[float], methods: list[int], answers: list[Array]) -> None:
     """Answer the windows of one piece, in one thread."""
-    segments = Segments()
+    segments = Segments(len(x))
     i = 0
     while True:
         table, i = segments.rank_next(x, starts, ends, i)
@@ -113,7 +113,7 @@ def _write(out: Array, i: int, answer: float) -> None:
     out[u(i)] = answer
 
 
-@cached_jit
+@tiered_jit
 def _slide(
     x: Array,
     table: Array,

@@ -10,7 +10,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 
 DIGIT = 11
 VALUES = 1 << DIGIT
@@ -25,7 +25,7 @@ def new_counts() -> Array:
     return np.empty((DIGITS, VALUES), np.int32)
 
 
-@cached_jit
+@tiered_jit
 def sort_by_bits(words: Array, buffer: Array, counts: Array, low: int, high: int) -> None:
     """Sort by the bits from `low` to below `high`, above which none is set; equal words stay in their order.
 

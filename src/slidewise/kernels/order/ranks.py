@@ -11,7 +11,7 @@ from numba import int64
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.order.bit_sets import leading_zeros, level_offsets
 from slidewise.kernels.order.radix import LONGEST, new_counts, sort_by_bits
 
@@ -31,10 +31,10 @@ class Segments:
     Each segment answers the windows FIRST to STOP from the rows LOW to HIGH, which lie at AT in `packed` and `ranks`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int) -> None:
         self._table = np.zeros((BATCH // FEWEST, BITS + 1), np.int64)
         self._counts = new_counts()
-        self._allocate(BATCH)
+        self._allocate(min(rows, BATCH))
 
     def _allocate(self, size: int) -> None:
         self.packed = np.empty(size, np.uint64)
@@ -60,7 +60,7 @@ class Segments:
         return table, i
 
 
-@cached_jit
+@tiered_jit
 def cut_segments(starts: Array, ends: Array, i: int, rows: int, table: Array) -> tuple[int, int, int]:
     """Cut segments for the windows from i on: how many, how long together, and the first window after them.
 
@@ -102,7 +102,7 @@ def _sort_key(word: np.uint64, floats: bool) -> np.uint64:
     return word | _SIGN
 
 
-@cached_jit
+@tiered_jit
 def _pack(words: Array, floats: bool, table: Array, packed: Array) -> None:
     """Pack each row's sort key and its position in its segment into one word.
 
@@ -138,7 +138,7 @@ def _pack(words: Array, floats: bool, table: Array, packed: Array) -> None:
         table[j, BITS] = 64 - leading_zeros((span >> np.uint64(shift)) << np.uint64(width)) if span else width
 
 
-@cached_jit
+@tiered_jit
 def _write_ranks(x: Array, table: Array, packed: Array, ranks: Array) -> None:
     """Sort rows that differ only in lost bits, and write each row's rank."""
     for j in range(len(table)):

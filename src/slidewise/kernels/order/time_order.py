@@ -10,7 +10,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.kernels.compiler.threads import free_threads, share_parts, share_rows, worth
 from slidewise.kernels.order.grouping import least_and_most
 from slidewise.kernels.order.number_order import stable_order
@@ -99,7 +99,7 @@ def _sorted(words: Array, buffer: Array, low: int, width: int) -> tuple[Array, A
     return words, buffer
 
 
-@cached_jit
+@tiered_jit
 def _pack(
     x: Array,
     order: Array,
@@ -115,13 +115,13 @@ def _pack(
         words[u(i)] = (((np.uint64(x[u(row)]) - base) >> first) & mask) << row_bits | row
 
 
-@cached_jit
+@tiered_jit
 def _rows_of(words: Array, mask: np.uint64, order: Array) -> None:
     for i in range(len(words)):
         order[u(i)] = words[u(i)] & mask
 
 
-@cached_jit
+@tiered_jit
 def _count_digit(words: Array, shift: np.uint64, counts: Array) -> None:
     mask = np.uint64(len(counts) - 1)
     for value in range(len(counts)):
@@ -130,7 +130,7 @@ def _count_digit(words: Array, shift: np.uint64, counts: Array) -> None:
         counts[u((words[u(i)] >> shift) & mask)] += 1
 
 
-@cached_jit
+@tiered_jit
 def _move(words: Array, shift: np.uint64, places: Array, out: Array) -> None:
     mask = np.uint64(len(places) - 1)
     for i in range(len(words)):

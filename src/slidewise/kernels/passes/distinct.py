@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 
 
-@cached_jit
+@tiered_jit
 def distinct_counts(codes: Array, groups: int, starts: Array, ends: Array, out: Array) -> None:
     """The number of distinct codes in each window, by a count per code that is kept up as rows come and go."""
     counts = np.zeros(groups, np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 
 _TILE = 1024
 _FEW = 128
@@ -25,7 +25,7 @@ Wins = Callable[[Any, Any], bool]
 def _rows_pass(wins: Wins) -> Callable[[Array, Array, int, Array], bool]:
     """The pass (x, offsets, n, out) for maxima or minima."""
 
-    @cached_jit
+    @tiered_jit
     def extreme_rows(x: Array, offsets: Array, n: int, out: Array) -> bool:
         """Write the extremes of the last n rows of each key; whether there was a NaN, and so they are void."""
         strange = False

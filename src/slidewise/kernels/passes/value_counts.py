@@ -14,7 +14,7 @@ import numpy as np
 from slidewise.arrays import Array, Ragged
 from slidewise.errors import InputError
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.compiler.jit import cached_jit
+from slidewise.kernels.compiler.jit import tiered_jit
 from slidewise.operators.values.value_counts import in_order, lift
 
 
@@ -29,7 +29,7 @@ def ordered_codes(x: Array, operator: str) -> tuple[Array, Array]:
     return np.array([*ordered, None], object)[:-1], np.array([places[value] for value in rows], np.int64)
 
 
-@cached_jit
+@tiered_jit
 def _enter(code: int, counts: Array, place: Array, present: Array, size: int) -> int:
     """Count a value once more; the number of values in the window."""
     if counts[code] == 0:
@@ -40,7 +40,7 @@ def _enter(code: int, counts: Array, place: Array, present: Array, size: int) ->
     return size
 
 
-@cached_jit
+@tiered_jit
 def _leave(code: int, counts: Array, place: Array, present: Array, size: int) -> int:
     """Count a value once less; the number of values in the window."""
     counts[code] -= 1
@@ -52,7 +52,7 @@ def _leave(code: int, counts: Array, place: Array, present: Array, size: int) ->
     return size
 
 
-@cached_jit
+@tiered_jit
 def _modes(codes: Array, groups: int, starts: Array, ends: Array, out: Array) -> None:
     """The code that is most frequent in each window, the least of those; looked for only when the last one falls."""
     counts = np.zeros(groups, np.int64)
@@ -88,7 +88,7 @@ def _modes(codes: Array, groups: int, starts: Array, ends: Array, out: Array) ->
         out[i] = best
 
 
-@cached_jit
+@tiered_jit
 def _entropies(codes: Array, groups: int, starts: Array, ends: Array, out: Array) -> None:
     """The entropy of each window, its terms added from the least count on, as the interpreted operator adds them."""
     counts = np.zeros(groups, np.int64)
@@ -125,7 +125,7 @@ def _entropies(codes: Array, groups: int, starts: Array, ends: Array, out: Array
         out[i] = bits
 
 
-@cached_jit
+@tiered_jit
 def _counted(
     codes: Array,
     groups: int,

@@ -14,7 +14,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.fma import fma
 
 _TILE = 512
@@ -159,7 +159,7 @@ def _four(size: int) -> _Arrays:
     return np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
 
 
-@cached_jit
+@tiered_jit
 def _block_rows(x: Array, offsets: Array, n: int, root: bool, out: Array, sure: Array) -> None:
     """Write variances or their roots, of the last n > 1 rows of each key, and which of them are sure."""
     for k in range(len(offsets) - 1):

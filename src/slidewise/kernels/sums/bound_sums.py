@@ -12,7 +12,7 @@ from numba import uintp as u
 
 from slidewise.arrays import Array
 from slidewise.kernels.bounds.rows_and_times import longest
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.compiler.threads import parts_of, share_parts
 from slidewise.kernels.sums.row_sums import average, cut, largest, run_up, total, units
 
@@ -107,7 +107,7 @@ def _three() -> _Arrays:
     return np.empty(_ROOM + 1), np.empty(_ROOM + 1), np.empty(_ROOM + 1)
 
 
-@cached_jit
+@tiered_jit
 def _sum_bounds(x: Array, starts: Array, ends: Array, s0: float, s1: float, s2: float, mean: bool, out: Array) -> bool:
     """Write the sums, or the means, of all windows; whether they are exact."""
     lost = 0

@@ -11,7 +11,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.fma import fma
 
 _SMALLEST, _LARGEST = 2.0**-800, 2.0**900  # sizes of values, and of answers, that are normal numbers all the way
@@ -53,7 +53,7 @@ def _apart(older: int, newer: int) -> int:
     return newer - older if (newer >> 1) - (older >> 1) <= 1_074 else 2_148
 
 
-@cached_jit
+@tiered_jit
 def _decayed_bounds(
     x: Array, halves: Array, weights: Array, starts: Array, ends: Array, mean: bool, out: Array, sure: Array
 ) -> bool:

@@ -16,7 +16,8 @@ from numba import uintp as u
 from numba.extending import intrinsic
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
+from slidewise.kernels.compiler.plain import plain_form
 from slidewise.kernels.sums.fma import fma
 
 if TYPE_CHECKING:
@@ -61,6 +62,17 @@ def _add_lanes(
         return context.get_dummy_value()
 
     return types.void(terms, rests, sums, lows, i), generate
+
+
+@plain_form(_add_lanes)
+def _add_lanes_of_arrays(terms: Array, rests: Array, sums: Array, lows: Array, i: int) -> None:
+    here, behind = slice(i, i + _LANES), slice(i + _LANES, i + 2 * _LANES)
+    total, term = sums[here], terms[here]
+    above = total + term
+    moved = above - total
+    off = (total - (above - moved)) + (term - moved)
+    sums[behind] = above
+    lows[behind] = lows[here] + (off + rests[here])
 
 
 @jit
@@ -117,7 +129,7 @@ def _sum_up(terms: Array, rests: Array, m: int, sums: Array, lows: Array, s: flo
     return s, c
 
 
-@cached_jit
+@tiered_jit
 def _decayed_rows(x: Array, times: Array, unit: int, length: int, highs: Array, lows: Array, out: Array) -> bool:
     clock, since, weights, values = np.empty(_TILE, np.int64), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
     steps, exponents = np.empty(_TILE, np.int32), np.empty(_TILE, np.int64)

@@ -131,6 +131,8 @@ def mark(n: float, fewest: float, sure: bool) -> int:
 @jit
 def span_of(x: Array, low: Array, both: Array) -> tuple[float, float]:
     """A value in the middle, and how far others lie from it; no number where that is beyond what parts can hold."""
+    if len(x) == 0:  # windows without rows
+        return math.nan, math.nan
     extremes(x, both)
     c = middle(x)
     span = max(both[1] - c, c - both[0]) * (1.0 + 2.0**-50)

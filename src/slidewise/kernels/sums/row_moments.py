@@ -15,7 +15,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.fma import fma
 
 # Parts lie in one array, _TILE apart: where several arrays might overlap, for all that LLVM knows, it gives up vectors.
@@ -219,7 +219,7 @@ def _stretch(x: Array, n: int, a: int, stop: int, root: bool, out: Array, sure: 
         b += size
 
 
-@cached_jit
+@tiered_jit
 def _moment_rows(x: Array, offsets: Array, n: int, root: bool, out: Array, sure: Array) -> None:
     """Write variances or their roots, of the last n > 1 rows of each key, and which of them are sure."""
     W = np.zeros(6 * _TILE)
@@ -235,7 +235,7 @@ def _moment_rows(x: Array, offsets: Array, n: int, root: bool, out: Array, sure:
             sure[low] = False
 
 
-@cached_jit
+@tiered_jit
 def _still_rows(x: Array, offsets: Array, n: int, out: Array, sure: Array) -> None:
     """Where values stand still there is no variance, and it takes no digits to be sure."""
     for k in range(len(offsets) - 1):

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.fma import fma
 
 _TILE = 1024  # rows whose parts are in the processor's nearest cache at once
@@ -41,7 +41,7 @@ def largest(x: Array) -> float:
     return float(most) if np.isfinite(most) else float("inf")
 
 
-@cached_jit
+@tiered_jit
 def _largest(x: Array) -> int:
     """The largest magnitude as a float; infinite where any value is not finite. Bits of floats order like integers."""
     bits = x.view(np.int64)
@@ -129,7 +129,7 @@ def _averages(d0: Array, d1: Array, d2: Array, first: float, growth: float, out:
         out[i] = average(d0[i], d1[i], d2[i], first + growth * i)
 
 
-@cached_jit
+@tiered_jit
 def _sum_rows(x: Array, offsets: Array, n: int, s0: float, s1: float, s2: float, mean: bool, out: Array) -> bool:
     """Write the sums, or the means, of the last n rows of each key; whether they are exact."""
     parts = np.empty((3, _TILE))
@@ -177,14 +177,14 @@ def sum_rows(x: Array, offsets: Array, n: int, mean: bool) -> Array | None:
     return out if _sum_rows(x, offsets, n, *scales, mean, out) else None
 
 
-@cached_jit
+@tiered_jit
 def _logarithms(x: Array, out: Array) -> None:
     for i in range(len(x)):
         v = float(x[i])
         out[i] = math.log(v) if v > 0 else -math.inf if v == 0 else math.nan
 
 
-@cached_jit
+@tiered_jit
 def _exponentials(x: Array, out: Array) -> None:
     for i in range(len(x)):
         out[i] = math.exp(x[i])

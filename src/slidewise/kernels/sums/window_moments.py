@@ -13,7 +13,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.exact_totals import (
     COME,
     GO,
@@ -74,7 +74,7 @@ def _variances(W: Array, counts: Array, lost_squares: float, root: bool, out: Ar
         marks[u(i)] = mark(n, 2.0, rounds_alike(s, r - (s - v), slack) & (s > 0.0))
 
 
-@cached_jit
+@tiered_jit
 def _window_moments(
     x: Array, low: Array, starts: Array, ends: Array, rows: int, root: bool, out: Array, marks: Array
 ) -> None:
@@ -105,7 +105,7 @@ def _window_moments(
             start, end, i = start + goes, end + comes, i + m
 
 
-@cached_jit
+@tiered_jit
 def _still_windows(x: Array, low: Array, starts: Array, ends: Array, rows: int, out: Array, marks: Array) -> None:
     """Where all values of a window are equal its variance is 0."""
     first, stop = 0, 0  # the equal values behind which the rows up to `stop` end

@@ -14,7 +14,7 @@ import numpy as np
 from numba import uintp as u
 
 from slidewise.arrays import Array
-from slidewise.kernels.compiler.jit import cached_jit, jit
+from slidewise.kernels.compiler.jit import jit, tiered_jit
 from slidewise.kernels.sums.exact_totals import (
     COME,
     GO,
@@ -226,7 +226,7 @@ def _means(W: Array, counts: Array, off_weights: float, off_products: float, out
         marks[u(i)] = mark(counts[u(i)], 1.0, clear & (abs(wh) > off_weights))
 
 
-@cached_jit
+@tiered_jit
 def _moment_shapes(
     x: Array, low: Array, starts: Array, ends: Array, rows: int, fourth: bool, out: Array, marks: Array
 ) -> None:
@@ -268,7 +268,7 @@ def _moment_shapes(
             start, end, i = start + goes, end + comes, i + m
 
 
-@cached_jit
+@tiered_jit
 def _slope_shapes(
     y: Array,
     y_low: Array,
@@ -315,7 +315,7 @@ def _slope_shapes(
             start, end, i = start + goes, end + comes, i + m
 
 
-@cached_jit
+@tiered_jit
 def _weighted_shapes(
     x: Array, x_low: Array, w: Array, w_low: Array, starts: Array, ends: Array, rows: int, out: Array, marks: Array
 ) -> None:

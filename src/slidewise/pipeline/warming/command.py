@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from slidewise.definition_files import own_paths
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.compiler.cache import SUFFIX, VARIABLE, cache_folder
+from slidewise.kernels.compiler.tiers import compile_always
 from slidewise.operators import CATALOGUE
 from slidewise.operators.examples import WINDOW, example
 from slidewise.pipeline.job.definition_table import definition_document, definition_of
@@ -158,7 +159,7 @@ def _run(tasks: list[WarmTask], processes: int, console: Console) -> list[str]:
     columns = (TextColumn("compile"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with (
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
-        ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool,
+        ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=compile_always) as pool,
     ):
         bar = progress.add_task("", total=len(tasks))
         running: dict[Future[Warmed], WarmTask] = {pool.submit(run_task, task): task for task in tasks}
