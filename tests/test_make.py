@@ -16,6 +16,7 @@ TARGETS = [
     "check",
     "test",
     "test-browser",
+    "test-cluster",
     "test-package",
     "docs",
     "lint",
