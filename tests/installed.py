@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -129,6 +131,28 @@ def sklearn() -> None:
     assert given.tolist() == [[20.0]]
 
 
+def worker() -> None:
+    """What executors need is there, for streams as well, and PySpark, which Spark brings, is not."""
+    import google.protobuf
+    import pandas
+
+    assert google.protobuf
+    assert pandas
+    assert importlib.util.find_spec("pyspark") is None
+    found = subprocess.run([BEHIND / "slidewise", "warm", "--help"], capture_output=True, text=True, check=True)
+    assert "warm" in found.stdout
+
+
+def connect() -> None:
+    """A client of Spark Connect is there without Spark, and what a definition needs on it can be imported."""
+    from pyspark.sql.connect.session import SparkSession
+
+    assert SparkSession
+    assert importlib.util.find_spec("py4j") is None, "the client's package brings no Java gateway"
+    for module in ("transform", "ship.ship", "ship.archive", "batch.dataframe", "stream.query"):
+        importlib.import_module(f"slidewise.spark.{module}")
+
+
 def java() -> None:
     """A Java for Spark is found."""
     from slidewise.spark.java import provide
@@ -140,6 +164,8 @@ def java() -> None:
 CHECKS = {
     "tables": [readme],
     "spark": [readme, spark],
+    "worker": [readme, worker],
+    "connect": [readme, connect],
     "plots": [plots],
     "metrics": [metrics],
     "sklearn": [readme, sklearn],

@@ -1,18 +1,26 @@
-"""An extension of Griffe: examples with prompts at the end of a docstring are blocks of code on the site."""
+"""An extension of Griffe: examples in docstrings are blocks of code on the site, and pages that they name are links."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from griffe import Extension, Object
 
+PAGE = re.compile(r"\bdocs/(\w+)\.md\b")
+
 
 class Examples(Extension):
-    """Put fences around doctests, which docstrings have without a heading."""
+    """Put fences around doctests, which docstrings have without a heading, and make links of names of pages."""
 
     def on_instance(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = fenced(obj.docstring.value)
+            obj.docstring.value = fenced(linked(obj.docstring.value))
+
+
+def linked(text: str) -> str:
+    """The text with `docs/spark.md` as a link, from a page of docs/api."""
+    return PAGE.sub(lambda match: f"[{match[1].replace('_', ' ')}](../{match[1]}.html)", text)
 
 
 def fenced(text: str) -> str:

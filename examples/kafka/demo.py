@@ -136,6 +136,7 @@ def main() -> None:
         wait_for(lambda: sum(count(url, "events_total") for url in urls) == EVENTS // 2, "half is not consumed")
         for url in urls:
             print(f"{url} has taken in {count(url, 'events_total'):,} of {EVENTS // 2:,} events")
+        wait_for(lambda: sum(count(url, "snapshot_offset") for url in urls) == EVENTS // 2, "no snapshots are written")
         send(producer, events[EVENTS // 2 :])
         running[0].kill()
         running[0].wait()

@@ -16,7 +16,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1180px; margin: 2em auto; padding: 0 1.2em; }
 h1 { font-size: 1.6em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 2em 0 .5em; }
 p.sub { color: #616e7c; margin-top: .2em; } img, svg { width: 100%; height: auto; }
-table { border-collapse: collapse; } td, th { padding: .25em 1.4em .25em 0; text-align: left; vertical-align: top; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+td, th { padding: .25em 1.4em .25em 0; text-align: left; vertical-align: top; }
 th { border-bottom: 1px solid #9aa5b1; font-weight: 600; } td { border-bottom: 1px solid #e4e7eb; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 p.warning { border-left: 4px solid #d64545; padding: .4em 1em; background: #fdf2f2; }

@@ -57,7 +57,8 @@ def thin_python(folder: Path, without: Iterable[str], extra: Path | None = None)
 
 
 def imports(python: Path, modules: str) -> bool:
-    return subprocess.run([python, "-c", f"import {modules}"], capture_output=True, check=False).returncode == 0
+    """Whether this Python finds them by itself, whatever PYTHONPATH its caller has."""
+    return subprocess.run([python, "-I", "-c", f"import {modules}"], capture_output=True, check=False).returncode == 0
 
 
 class Cluster:

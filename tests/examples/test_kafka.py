@@ -383,6 +383,9 @@ def test_the_demo_as_its_readme_says() -> None:
     handed_over = re.findall(r"handed over at offset (\d+)$", done.stderr, re.MULTILINE)
     assert len(handed_over) == PARTITIONS
     assert sum(map(int, handed_over)) == 20_000
+    taken_over = re.findall(r"from offset (\d+)$", done.stderr, re.MULTILINE)
+    assert taken_over, "the killed consumer's partitions go on from its snapshots"
+    assert min(map(int, taken_over)) > 0
 
 
 # --- what is sent, and what must come of it

@@ -102,9 +102,11 @@ def test_every_public_name_has_an_example_that_runs() -> None:
     assert not without, without
 
 
-def test_examples_are_blocks_of_code_on_the_site() -> None:
+def test_examples_are_blocks_of_code_and_pages_links_on_the_site() -> None:
     pytest.importorskip("griffe", reason="the extra docs is not installed")
-    fenced = tool("docstrings").fenced
+    docstrings = tool("docstrings")
+    fenced = docstrings.fenced
+    assert docstrings.linked("As docs/point_in_time.md says.") == "As [point in time](../point_in_time.html) says."
     assert fenced("Adds.\n\nReturns:\n    A number.\n\n>>> 1 + 1  # doctest: +SKIP\n2\n\nMore.") == (
         "Adds.\n\nReturns:\n    A number.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
     )
