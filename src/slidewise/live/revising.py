@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,7 +12,10 @@ from slidewise.definition import Definition, check_names
 from slidewise.engine.window_spec import arguments_in
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier
+from slidewise.live.history.plan import HistoryOpening, may_hold_history
 from slidewise.live.live import Live
+from slidewise.live.missing_values import OTHERS
+from slidewise.live.native.plan import Misfit
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.reorder_buffer import Event, ReorderBuffer
 from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
@@ -23,6 +27,7 @@ from slidewise.windows.time import check_length
 
 if TYPE_CHECKING:
     from slidewise.live.batch.filtering import FilteredBatch
+    from slidewise.live.history.push import HistoryWindows
 
 Retain = Duration | timedelta | str | int | float
 AnswerParts = dict[int, list[tuple[int, list[Any]]]]  # by a row's index, parts of its answers and where they go
@@ -36,7 +41,7 @@ class Revising(Live):
     dropped and counted.
     """
 
-    key_states: dict[Key, Any]
+    key_states: Any
 
     def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: SetAside | None = None) -> None:
         super().__init__(definition, late="revise", aside=aside)
@@ -49,6 +54,8 @@ class Revising(Live):
             definition, self.specs, 0, self.computed
         )  # checks events and numbers them; none waits
         self.arrivals.others = self.kinds.others
+        self.history: HistoryWindows | None = None  # rows in arrays, see `live.history`
+        self.opening: Any = HistoryOpening(self) if may_hold_history(self) else None
         self._restated: list[RevisableRow] = []  # whose answers changed as a column turned out to hold no numbers
         self.revised = 0  # how many answers were given again
 
@@ -83,9 +90,21 @@ class Revising(Live):
 
     def _push(self, row: EventRow) -> PushResult:
         """Take an event in and commit the change, or drop it."""
+        history = self.history
+        if history is None:
+            return self._push_into_trees(row)
+        try:
+            return history.push(row)
+        except Misfit:
+            return history.misfit(self._push_into_trees(row))
+
+    def _push_into_trees(self, row: EventRow) -> PushResult:
+        """Take an event into the trees of its key, or drop it."""
         key, time, kind = self.read(row)
         self._check_kind(kind)
-        state = self.key_states.get(key) or RevisableState(self.specs)
+        if self.opening is not None:
+            self.opening.consider(row)
+        state: Any = self.own(key) or RevisableState(self.specs)
         self._prune(state)
         if self._is_late(time, state.now):
             dropped: PushResult = self.drop(row, LATE)
@@ -117,6 +136,13 @@ class Revising(Live):
         self.revised += len(revised)
         self._restated = []
         return [self._answered_row(row) for row in (*change.new, *revised)]
+
+    def learning(self, shown: Mapping[str, str]) -> AbstractContextManager[None]:
+        if OTHERS in shown.values() and type(self.key_states) is not dict:  # windows may begin anew, as only trees can
+            states: Any = self.key_states
+            states.own_all()
+            self.key_states, self.history = states.trees, None
+        return super().learning(shown)
 
     def with_restated(self, revised: list[RevisableRow]) -> list[RevisableRow]:
         """Revised events, and those whose answers have changed as a column turned out to hold no numbers."""
@@ -218,23 +244,44 @@ class Revising(Live):
         from slidewise.columns.frames import frame_of
         from slidewise.live.batch.filtering import push_filtered
 
+        history = self.history
+        if history is not None and history.takes_tables(table):
+            from slidewise.live.history.table_plan import push_table
+
+            result = push_table(history, table)
+            if result is not None:
+                return result
         frame = frame_of(table)
         check_names(self.definition, frame.names, "table", frame.index)
         return push_filtered(self, frame, self._push_filtered)
 
     def _push_filtered(self, filtered: FilteredBatch) -> Any:
+        from slidewise.live.history.push_many import push_history
+
+        frame = filtered.frame
+        names = [str(name) for name in frame.names]
+        if len({*names}) < len(names):
+            raise InputError(f"events that are revised need columns of different names; the table has {names}")
+        if self.opening is not None:
+            self.opening.consider_batch(frame)
+        history = self.history
+        if history is None or not len(frame):
+            return self._push_batch_into_trees(filtered)
+        try:
+            return push_history(history, filtered)
+        except Misfit:
+            return history.misfit(self._push_batch_into_trees(filtered))
+
+    def _push_batch_into_trees(self, filtered: FilteredBatch) -> Any:
         import numpy as np
 
         from slidewise.live.batch.incoming import IncomingBatch
         from slidewise.live.batch.push_buffered import as_table, events_of
 
         frame = filtered.frame
-        names = [str(name) for name in frame.names]
-        if len({*names}) < len(names):
-            raise InputError(f"events that are revised need columns of different names; the table has {names}")
         incoming = IncomingBatch(self, frame)
         self._check_kind(incoming.kind if incoming.count else self.time_reader.kind)
-        states = [self.key_states.get(key) or RevisableState(self.specs) for key in incoming.keys]
+        states: list[Any] = [self.own(key) or RevisableState(self.specs) for key in incoming.keys]
         for state in states:
             self._prune(state)
         number = self.arrivals.number

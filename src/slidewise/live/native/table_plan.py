@@ -93,9 +93,9 @@ class TablePlan:
         m = table.num_rows
         if self.kind != live.time_reader.kind or not m:
             raise NotPlainTable
-        inputs = [(column, _values(table, at, dtype)) for at, dtype, column in self._inputs]
-        keys = None if self._key is None else _plain_chunk(table, self._key)
-        times = None if self._time is None else _values(table, self._time, self._time_type)
+        inputs = [(column, values_of(table, at, dtype)) for at, dtype, column in self._inputs]
+        keys = None if self._key is None else plain_chunk(table, self._key)
+        times = None if self._time is None else values_of(table, self._time, self._time_type)
         if m > store.row_room.size:
             store.set_rows(m)
         if times is not None:
@@ -128,7 +128,7 @@ class TablePlan:
         if keys is None:
             return find_slots(native, [()] * m, m)
         if self._whole_keys:
-            return find_whole_slots(native, _buffer(keys, np.dtype(np.int64)))
+            return find_whole_slots(native, buffer_of(keys, np.dtype(np.int64)))
         if m < _MANY:
             return find_slots(native, keys.to_pylist(), m)
         encoded = keys.dictionary_encode()
@@ -159,7 +159,7 @@ def _field(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind)
 
 
-def _plain_chunk(table: pa.Table, at: int) -> Any:
+def plain_chunk(table: pa.Table, at: int) -> Any:
     """A column as one array without nulls."""
     column = table.column(at)
     chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -168,11 +168,11 @@ def _plain_chunk(table: pa.Table, at: int) -> Any:
     return chunk
 
 
-def _values(table: pa.Table, at: int, dtype: np.dtype[Any]) -> Array:
-    return _buffer(_plain_chunk(table, at), dtype)
+def values_of(table: pa.Table, at: int, dtype: np.dtype[Any]) -> Array:
+    return buffer_of(plain_chunk(table, at), dtype)
 
 
-def _buffer(chunk: Any, dtype: np.dtype[Any]) -> Array:
+def buffer_of(chunk: Any, dtype: np.dtype[Any]) -> Array:
     """The values of an Arrow array of 64-bit numbers."""
     return np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset)
 
