@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.arrays import Array
+from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.keyed import history as passes
 from slidewise.live.history.conversion import adopt, fill_state
 from slidewise.live.history.events import EventLog
+from slidewise.live.history.reads import answers_at
 from slidewise.live.history.store import HistoryStore
 from slidewise.live.revisable_state import RevisableState
-from slidewise.live.types import Key
+from slidewise.live.types import Key, Time
 
 if TYPE_CHECKING:
     from slidewise.live.revising import Revising
@@ -22,13 +24,20 @@ if TYPE_CHECKING:
 class StoredState(RevisableState):
     """The state of a key in the arrays, for reading only: rows and trees are copied when they are asked for."""
 
-    __slots__ = ("_home", "_states")
+    __slots__ = ("_home", "_read", "_states")
 
     def __init__(self, states: RevisableStates, home: int) -> None:
         self._states = states
         self._home = home
         self.now = states.store.now_of(home)
         self.count = int(states.store.head(home)[passes.COUNT])
+        self._read: tuple[Time, list[list[Any]] | None] | None = None  # of the newest read its time, and the answers
+
+    def answers_at(self, spec: WindowSpec, at: int, time: Time) -> list[Any]:
+        if self._read is None or self._read[0] != time:
+            self._read = time, answers_at(self._states.store, self._home, time)
+        answers = self._read[1]
+        return super().answers_at(spec, at, time) if answers is None else answers[at]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in ("now", "count"):
