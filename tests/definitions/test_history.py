@@ -35,7 +35,15 @@ ORDERED = sw.Sliding(
     most=sw.argmax("i", "x").over(9),
     rows=sw.count("x").over(rows=6),
 )
-DEFINITIONS = {"plain": PLAIN, "ordered": ORDERED}
+TIED = sw.Sliding(
+    by="k",
+    on="t",
+    ties=["i", "ok"],
+    some=sw.mean("x").where("ok").over(rows=5),
+    first=sw.first("x").over(8),
+    n=sw.count().over(rows=3),
+)
+DEFINITIONS = {"plain": PLAIN, "ordered": ORDERED, "tied": TIED}
 SCHEMA = pa.schema(
     [
         ("k", pa.int64()),
@@ -107,7 +115,7 @@ STEPS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(
-    name=st.sampled_from(["plain", "ordered"]),
+    name=st.sampled_from(["plain", "ordered", "tied"]),
     retain=st.sampled_from([3, 20, 60, "all"]),
     seed=st.integers(0, 10_000),
     steps=STEPS,
@@ -186,11 +194,12 @@ def test_rows_lie_in_arrays() -> None:
     assert live.history is not None
     assert live.history.misfits == 0
     assert len(live.history.history.homes) == len(live) == 5
-    ordered = ORDERED.live(late="revise", retain=10)
-    ordered.push(events(3, 1)[0])
-    ordered.push_many(pa.Table.from_pylist(events(4, 100), SCHEMA))
-    assert ordered.history is not None
-    assert ordered.history.misfits == 0
+    for definition in (ORDERED, TIED):
+        ordered = definition.live(late="revise", retain=10)
+        ordered.push(events(3, 1)[0])
+        ordered.push_many(pa.Table.from_pylist(events(4, 100), SCHEMA))
+        assert ordered.history is not None
+        assert ordered.history.misfits == 0
 
 
 @pytest.mark.parametrize("closed", ["right", "both"])

@@ -12,7 +12,7 @@ import numpy as np
 from slidewise.arrays import Array
 from slidewise.engine.event_values import plain_value
 from slidewise.engine.window_spec import WindowSpec
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.store import HistoryStore
 from slidewise.live.native.plan import Misfit
 from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from slidewise.live.history.events import EventLog
     from slidewise.live.revising import Revising
 
-_TYPES: dict[str, type] = {"float64": float, "int64": int}
+TYPES: dict[str, type] = {"float64": float, "int64": int, "bool": bool}
 
 
-def fill_state(state: RevisableState, store: HistoryStore, events: EventLog, home: int, specs: list[WindowSpec]) -> None:
+def fill_state(
+    state: RevisableState, store: HistoryStore, events: EventLog, home: int, specs: list[WindowSpec]
+) -> None:
     """Let a state have a copy of the rows of a home."""
-    state.now, state.count = store.now_of(home), int(store.head(home)[passes.COUNT])
+    state.now, state.count = store.now_of(home), int(store.head(home)[layout.COUNT])
     words = store.rows_of(home)
-    revisable = int(store.head(home)[passes.REVISABLE])
+    revisable = int(store.head(home)[layout.REVISABLE])
     first = _first_needed(store, home, words, revisable)
     words, revisable = words[first:], revisable - first
-    times = _column(words, passes.TIME, "float64" if store.floats else "int64")
-    numbers = words[:, passes.NUMBER].tolist()
-    inputs = {
-        name: _column(words, passes.INPUTS + c, store.windows.inputs[name].dtype) for c, name in enumerate(store.inputs)
-    }
+    times = _column(words, layout.TIME, "float64" if store.floats else "int64")
+    numbers = words[:, layout.NUMBER].tolist()
+    inputs = {name: _column(words, layout.INPUTS + c, dtype) for c, (name, dtype) in enumerate(store.columns.items())}
     state.places = _places(store, words, times, numbers, inputs)
     state.rows = [RevisableRow(place, None) for place in state.places]
     kinds = [dtype.name for dtype in store.dtypes]
     columns = [_column(words, store.first_answer + c, kind) for c, kind in enumerate(kinds)]
-    valid = words[:, passes.VALID].tolist()
+    valid = words[:, layout.VALID].tolist()
     for i in range(revisable, len(words)):
         row = state.rows[i]
         row.event = events.get(numbers[i])
         row.answers = [column[i] if valid[i] >> c & 1 else None for c, column in enumerate(columns)]
     for trees, spec, of_spec in zip(state.trees, specs, store.windows.specs, strict=True):
-        counted = (words[:, passes.COUNTED] >> of_spec.reader & 1).tolist()
+        counted = (words[:, layout.COUNTED] >> of_spec.reader & 1).tolist()
         begin = 0
         if not spec.numbered:
             begin = bisect_left(times, spec.cut(_horizon(store, home)))
@@ -60,26 +60,31 @@ def fill_state(state: RevisableState, store: HistoryStore, events: EventLog, hom
 
 def _first_needed(store: HistoryStore, home: int, words: Array, revisable: int) -> int:
     """The first row that something may still need."""
-    if not store.block.numbers[passes.RETAINS]:
+    if not store.block.numbers[layout.RETAINS]:
         return 0
     first = revisable
-    if store.block.numbers[passes.TIMED]:
+    if store.block.numbers[layout.TIMED]:
         cut = _horizon(store, home) - store.reach
-        times = words[:, passes.TIME].copy()
-        first = int(np.searchsorted(times.view(np.float64) if store.floats else times, cut if store.floats else max(cut, -(2**63))))
+        times = words[:, layout.TIME].copy()
+        first = int(
+            np.searchsorted(
+                times.view(np.float64) if store.floats else times, cut if store.floats else max(cut, -(2**63))
+            )
+        )
     first = min(first, revisable)
-    return max(0, min(first, revisable - store.numbered_reach)) if store.numbered_reach >= 0 else first
+    return max(0, min(first, revisable - store.numbered_reach - 1)) if store.numbered_reach >= 0 else first
 
 
 def _horizon(store: HistoryStore, home: int) -> Any:
     """The time below which no row of a home can be revised."""
-    word = store.head(home)[passes.HORIZON : passes.HORIZON + 1]
+    word = store.head(home)[layout.HORIZON : layout.HORIZON + 1]
     return (word.view(np.float64) if store.floats else word).tolist()[0]
 
 
 def _column(words: Array, c: int, dtype: str) -> list[Any]:
     """One word of each row, as Python has it."""
-    values: list[Any] = words[:, c].copy().view(dtype).tolist()
+    column = words[:, c].copy()
+    values: list[Any] = (column != 0 if dtype == "bool" else column.view(dtype)).tolist()
     return values
 
 
@@ -88,7 +93,7 @@ def _places(
 ) -> list[RowPlace]:
     if not store.ordering:
         return list(zip(times, numbers, strict=True))
-    kinds = words[:, passes.KINDS].tolist()
+    kinds = words[:, layout.KINDS].tolist()
     columns = [inputs[name] for name in store.ordering]
     orders = [
         tuple([_order_key(kinds[i] >> 2 * c & 3, column[i]) for c, column in enumerate(columns)])
@@ -98,7 +103,7 @@ def _places(
 
 
 def _order_key(kind: int, value: Any) -> tuple[Any, ...]:
-    return (1, value) if kind == passes.VALUE else (kind,)
+    return (1, value) if kind == layout.VALUE else (kind,)
 
 
 def adopt(live: Revising, store: HistoryStore, events: EventLog, key: Key, state: RevisableState) -> int:
@@ -110,9 +115,9 @@ def adopt(live: Revising, store: HistoryStore, events: EventLog, key: Key, state
     home = store.homes[key]
     store.put_rows(home, words)
     head = store.head(home)
-    head[passes.COUNT] = state.count
-    _put(head[passes.NOW : passes.NOW + 1], state.now, "float64" if store.floats else "int64")
-    head[passes.REVISABLE] = len(words) - len(kept)
+    head[layout.COUNT] = state.count
+    _put(head[layout.NOW : layout.NOW + 1], state.now, "float64" if store.floats else "int64")
+    head[layout.REVISABLE] = len(words) - len(kept)
     for number, event in kept:
         events.add(number, event)
     return home
@@ -127,29 +132,31 @@ def _words_of(live: Revising, store: HistoryStore, state: RevisableState) -> Arr
     for i, place in enumerate(places):
         row = of_rows.get(place)
         word = words[i]
-        _put(word[passes.TIME : passes.TIME + 1], place[0], "float64" if store.floats else "int64")
-        word[passes.NUMBER] = place[-1]
+        _put(word[layout.TIME : layout.TIME + 1], place[0], "float64" if store.floats else "int64")
+        word[layout.NUMBER] = place[-1]
         if row is None or row.event is None:
-            counted, values = _read_trees(live, store, [[tree.get(place) for tree in trees] for trees in entries], entries, place)
+            counted, values = _read_trees(
+                live, store, [[tree.get(place) for tree in trees] for trees in entries], entries, place
+            )
         else:
             counted, values = read_event(live, store, row.event)
             _put_answers(store, word, row.answers)
-        word[passes.COUNTED] = counted
+        word[layout.COUNTED] = counted
         if store.ordering:
-            word[passes.KINDS] = _read_order(store, place[1], values)
-        for c, name in enumerate(store.inputs):
+            word[layout.KINDS] = _read_order(store, place[1], values)
+        for c, (name, dtype) in enumerate(store.columns.items()):
             value = values.get(name)
             if value is not None:
-                _put(word[passes.INPUTS + c : passes.INPUTS + c + 1], value, store.windows.inputs[name].dtype)
+                _put(word[layout.INPUTS + c : layout.INPUTS + c + 1], value, dtype)
     return words
 
 
 def _put(word: Array, value: Any, dtype: str) -> None:
     """Write a value into a word; a Misfit where it is none of this type."""
-    if type(value) is not _TYPES[dtype]:
+    if type(value) is not TYPES[dtype]:
         raise Misfit
     try:
-        word.view(dtype)[0] = value
+        (word if dtype == "bool" else word.view(dtype))[0] = value
     except OverflowError:
         raise Misfit from None
 
@@ -159,7 +166,7 @@ def _put_answers(store: HistoryStore, word: Array, answers: list[Any]) -> None:
         if answer is not None:
             at = store.first_answer + c
             _put(word[at : at + 1], answer, dtype.name)
-            word[passes.VALID] |= 1 << c
+            word[layout.VALID] |= 1 << c
 
 
 def read_event(live: Revising, store: HistoryStore, event: Any) -> tuple[int, dict[str, Any]]:
@@ -169,7 +176,7 @@ def read_event(live: Revising, store: HistoryStore, event: Any) -> tuple[int, di
     for number, reader in enumerate(live.readers):
         if reader.arguments(event) is not None:
             counted |= 1 << number
-    for name in store.inputs:
+    for name in store.columns:
         value = plain_value(event[name])
         if value is not None:
             values[name] = value
@@ -181,9 +188,9 @@ def _read_order(store: HistoryStore, order: tuple[Any, ...], values: dict[str, A
     kinds = 0
     for c, (name, part) in enumerate(zip(store.ordering, order, strict=True)):
         kinds |= part[0] << 2 * c
-        if part[0] == passes.VALUE:
+        if part[0] == layout.VALUE:
             values[name] = part[1]
-        elif part[0] == passes.NAN:
+        elif part[0] == layout.NAN:
             values[name] = float("nan")
     return kinds
 
@@ -210,7 +217,7 @@ def _lifted_values(spec: WindowSpec, states: list[Any], dtypes: list[str]) -> tu
     parts = [part for state in states for part in (state if isinstance(state, tuple) else (state,))]
     candidates = []
     for dtype in dtypes:
-        kind = _TYPES[dtype]
+        kind = TYPES[dtype]
         numbers = [part for part in parts if type(part) is float or type(part) is int]
         of_kind = [kind(part) for part in numbers if kind is float or math.isfinite(part)]
         candidates.append(list({repr(number): number for number in of_kind}.values()))

@@ -2,7 +2,7 @@
 
 All windows must be over the last rows or the last stretch of time, closed on the right, by built-in operators that
 compile and whose answers are single numbers of 64 bits, without expressions. Where rows of equal time have an order, it
-must be one of columns that aggregates read. Definitions begin with trees, and go over to arrays as `live.native` does:
+must be one of numbers and bools. Definitions begin with trees, and go over to arrays as `live.native` does:
 when they have had enough events, a key with its next one.
 """
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slidewise.live.types import EventRow
 
 _MOST_ANSWERS, _MOST_ORDER = 60, 30
+_OTHERS = {float: "float64", int: "int64", bool: "bool"}
 
 
 def may_hold_history(live: Revising) -> bool:
@@ -32,10 +33,8 @@ def may_hold_history(live: Revising) -> bool:
     answers = sum(len(spec.members) for spec in live.specs)
     if stages.results or stages.arguments or answers > _MOST_ANSWERS:
         return False
-    if live.ordered:
-        read = {name for spec in live.specs for name in spec.columns}
-        if not set(live.definition.ordering) <= read or len(live.definition.ordering) > _MOST_ORDER:
-            return False
+    if live.ordered and len(live.definition.ordering) > _MOST_ORDER:
+        return False
     return bool(live.specs) and all(spec_fits(spec) and not spec.running for spec in live.specs)
 
 
@@ -62,27 +61,42 @@ class HistoryOpening:
         if live.events < plan.FROM_EVENTS or not self._tries():
             return
         types = types_in_event(live, row)
-        if types is not None and not live.kinds.unknown:
-            floats = live.time_reader.fractions
-            if plan.IN_BACKGROUND:
-                self._compiled = _in_background(live, types, floats)
-            else:
-                _begin(live, history_of(live, types, floats))
+        if types is None or live.kinds.unknown:
+            return
+        others = {name: _OTHERS.get(type(row.get(name)), "") for name in _only_ordering(live, types)}
+        if not all(others.values()):
+            return
+        floats = live.time_reader.fractions
+        if plan.IN_BACKGROUND:
+            self._compiled = _in_background(live, types, floats, others)
+        else:
+            _begin(live, history_of(live, types, floats, others))
 
     def consider_batch(self, frame: Frame) -> None:
         """The same for a batch, which waits for what is to be compiled."""
-        from slidewise.live.native.push_many import types_in_frame
+        from slidewise.live.native.push_many import NativeBatch, types_in_frame
 
         live = self._live
         if not len(frame) or live.events + len(frame) < plan.FROM_EVENTS or not self._tries():
             return
         found = types_in_frame(live, frame)
-        if found is not None:
-            _begin(live, history_of(live, *found))
+        if found is None:
+            return
+        batch = NativeBatch(live, frame)
+        columns = {name: batch.column(name) for name in _only_ordering(live, found[0])}
+        others = {name: column.data.dtype.name for name, column in columns.items() if column.unit is None}
+        if len(others) == len(columns) and set(others.values()) <= set(_OTHERS.values()):
+            _begin(live, history_of(live, *found, others))
 
 
-def history_of(live: Revising, types: dict[str, str], floats: bool) -> HistoryStore | None:
-    """An empty store for columns of these types; None where an operator does not compile for them."""
+def _only_ordering(live: Revising, types: dict[str, str]) -> list[str]:
+    """The columns that order rows of equal time and that no aggregate reads."""
+    return [name for name in live.definition.ordering if name not in types] if live.ordered else []
+
+
+def history_of(live: Revising, types: dict[str, str], floats: bool, others: dict[str, str]) -> HistoryStore | None:
+    """An empty store for columns of these types, `others` being those that only order rows of equal time; None where
+    an operator does not compile for them."""
     from slidewise.live.history.store import HistoryStore
 
     windows = store_of(live, types, floats)
@@ -92,7 +106,7 @@ def history_of(live: Revising, types: dict[str, str], floats: bool) -> HistorySt
     if any(field.data.dtype.itemsize != 8 for field in outputs):
         return None
     ordering = live.definition.ordering if live.ordered else ()
-    return HistoryStore(windows, live.retention, ordering)
+    return HistoryStore(windows, live.retention, ordering, others)
 
 
 def _begin(live: Revising, store: HistoryStore | None) -> None:
@@ -106,13 +120,13 @@ def _begin(live: Revising, store: HistoryStore | None) -> None:
         live.history = HistoryWindows(live, store, states)
 
 
-def _in_background(live: Revising, types: dict[str, str], floats: bool) -> Callable[[], None]:
+def _in_background(live: Revising, types: dict[str, str], floats: bool, others: dict[str, str]) -> Callable[[], None]:
     """Compile in a thread; the function that is returned goes over once that is done."""
     stores: list[HistoryStore] = []
 
     def make() -> None:
         with suppress(Exception):  # trees go on
-            store = history_of(live, types, floats)
+            store = history_of(live, types, floats, others)
             if store is not None:
                 warm(store.windows)
                 _warm_passes(store)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from slidewise.engine.computed.columns import like_column
 from slidewise.engine.event_values import PLAIN, plain_value
 from slidewise.errors import SlidewiseError
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
+from slidewise.live.history.conversion import TYPES
 from slidewise.live.history.states import RevisableStates
 from slidewise.live.history.store import HistoryStore
 from slidewise.live.native.plan import MOST_MISFITS, Misfit
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from slidewise.live.revising import Revising
 
 T = TypeVar("T")
-_TYPES: dict[str, type] = {"float64": float, "int64": int}
 
 
 class HistoryWindows:
@@ -37,10 +37,9 @@ class HistoryWindows:
         definition = live.definition
         self.likes = {name: like_column(definition, name) for name in definition.columns}
         self._columns = frozenset(definition.columns)
-        self._inputs = [
-            (name, _TYPES[history.windows.inputs[name].dtype], passes.INPUTS + c) for c, name in enumerate(history.inputs)
-        ]
-        number = {name: c for c, name in enumerate(history.inputs)}
+        columns = enumerate(history.columns.items())
+        self._read_columns = [(name, TYPES[dtype], layout.INPUTS + c) for c, (name, dtype) in columns]
+        number = {name: c for c, name in enumerate(history.columns)}
         self._plain_readers = [
             (1 << at, [1 << number[name] for name in reader.columns])
             for at, reader in enumerate(live.readers)
@@ -62,10 +61,9 @@ class HistoryWindows:
             home = self.states.home_of(key)
         if home is None:
             new = True
-        elif history.words_of_heads[passes.HOME * home + passes.COUNT]:
-            if live.retention is not None and live._is_late(time, history.now_of(home)):
-                dropped: PushResult = live.drop(row, LATE)
-                return dropped
+        elif live.retention is not None and live._is_late(time, history.now_of(home)):
+            dropped: PushResult = live.drop(row, LATE)
+            return dropped
         if not self._columns.isdisjoint(row):
             raise Misfit
         self._read(row, time)
@@ -87,8 +85,8 @@ class HistoryWindows:
             raise Misfit
         there = nans = 0
         try:
-            (floats if history.floats else words)[passes.TIME] = time
-            for c, (name, kind, at) in enumerate(self._inputs):
+            (floats if history.floats else words)[layout.TIME] = time
+            for c, (name, kind, at) in enumerate(self._read_columns):
                 value = row[name]
                 if type(value) is not kind:
                     value = plain_value(value)
@@ -118,19 +116,19 @@ class HistoryWindows:
         for bit, reader in self._other_readers:
             if reader.arguments(row) is not None:
                 counted |= bit
-        words[passes.COUNTED] = counted
-        words[passes.VALID] = 0
+        words[layout.COUNTED] = counted
+        words[layout.VALID] = 0
         if self._order:
             kinds = 0
             for i, c in enumerate(self._order):
                 if there >> c & 1:
-                    kinds |= (passes.NAN if nans >> c & 1 else passes.VALUE) << 2 * i
-            words[passes.KINDS] = kinds
+                    kinds |= (layout.NAN if nans >> c & 1 else layout.VALUE) << 2 * i
+            words[layout.KINDS] = kinds
 
     def _take(self, row: EventRow, home: int, time: Any) -> PushResult:
         live, history = self.live, self.history
         number = live.arrivals.number + 1
-        history.one_row[passes.NUMBER] = number
+        history.one_row[layout.NUMBER] = number
         history.one_home[0] = home
         try:
             changed = history.take(1, number)
@@ -149,7 +147,7 @@ class HistoryWindows:
         live.arrivals.number = number
         events = self.states.events
         events.add(number, event)
-        if history.block.numbers[passes.N_PRUNED]:
+        if history.block.numbers[layout.N_PRUNED]:
             self.states.forget_events(history.take_pruned())
             if not number & 1_023:
                 events.tidy()

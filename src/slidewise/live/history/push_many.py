@@ -13,7 +13,7 @@ from slidewise.engine.answers import check_inputs, typed
 from slidewise.engine.batch import columns_of
 from slidewise.engine.sorting import key_codes
 from slidewise.kernels.codegen.kernel import Answers
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
 from slidewise.kernels.keyed import rows as row_passes
 from slidewise.live.batch.incoming import IncomingBatch
 from slidewise.live.batch.push_buffered import as_table, python_rows
@@ -61,13 +61,14 @@ def push_history(native: HistoryWindows, filtered: FilteredBatch) -> Any:
     ticks, unit = store.ticks.data[:m], int(store.block.numbers[row_passes.UNIT])
     if unit != 1 and not fits_times(ticks, unit):
         raise Misfit
-    rows[:, passes.TIME] = ticks * unit if unit != 1 else ticks
-    rows[:, passes.COUNTED] = 0
+    rows[:, layout.TIME] = ticks * unit if unit != 1 else ticks
+    rows[:, layout.COUNTED] = 0
     for reader, counted in enumerate(store.counted):
-        rows[:, passes.COUNTED] |= counted.data[:m].astype(np.int64) << reader
+        rows[:, layout.COUNTED] |= counted.data[:m].astype(np.int64) << reader
     for c, name in enumerate(history.inputs):
-        rows[:, passes.INPUTS + c] = store.inputs[name].rows.data[:m].view(np.int64)
-    _write_kinds(native, batch, rows)
+        rows[:, layout.INPUTS + c] = store.inputs[name].rows.data[:m].view(np.int64)
+    if history.ordering:
+        _write_order(native, batch, rows)
     new = native.homes_of(batch.keys_of_rows())
 
     def answered(given: Given) -> Any:
@@ -95,18 +96,24 @@ def fits_times(ticks: Array, unit: int) -> bool:
     return not len(ticks) or bool(ticks.min() >= -farthest and ticks.max() <= farthest)
 
 
-def _write_kinds(native: HistoryWindows, batch: NativeBatch, rows: Array) -> None:
-    """Write the kinds of the values that rows of equal time are ordered by."""
-    for at, name in enumerate(native.history.ordering):
+def _write_order(native: HistoryWindows, batch: NativeBatch, rows: Array) -> None:
+    """Write what rows of equal time are ordered by: the kinds of values, and those that no aggregate reads."""
+    history = native.history
+    rows[:, layout.KINDS] = 0
+    for at, name in enumerate(history.ordering):
         column = batch.column(name)
-        kinds = np.full(len(rows), passes.VALUE, np.int64)
-        if column.data.dtype.kind == "f":
-            kinds[np.isnan(column.data)] = passes.NAN
+        data = column.data
+        kinds = np.full(len(rows), layout.VALUE, np.int64)
+        if name not in history.inputs:
+            if column.unit is not None or data.dtype.name != history.columns[name]:
+                raise Misfit
+            word = layout.INPUTS + list(history.columns).index(name)
+            rows[:, word] = data.view(np.int64) if data.dtype.kind == "f" else data
+        if data.dtype.kind == "f":
+            kinds[np.isnan(data)] = layout.NAN
         if column.valid is not None:
-            kinds[~column.valid] = passes.NULL
-        if not at:
-            rows[:, passes.KINDS] = 0
-        rows[:, passes.KINDS] |= kinds << 2 * at
+            kinds[~column.valid] = layout.NULL
+        rows[:, layout.KINDS] |= kinds << 2 * at
 
 
 def take_in(
@@ -125,8 +132,8 @@ def take_in(
     m = table.num_rows
     first = live.arrivals.number + 1
     rows = history.rows(m)
-    rows[:, passes.NUMBER] = np.arange(first, first + m)
-    rows[:, passes.VALID] = 0
+    rows[:, layout.NUMBER] = np.arange(first, first + m)
+    rows[:, layout.VALID] = 0
     taken = False
     late = kept = None
     try:
@@ -167,7 +174,7 @@ def _count(native: HistoryWindows, rows: Array, kept: Array | None, kind: str | 
     live.arrivals.number += m
     taken = m if kept is None else len(kept)
     if taken:
-        times = rows[:, passes.TIME] if kept is None else rows[kept, passes.TIME]
+        times = rows[:, layout.TIME] if kept is None else rows[kept, layout.TIME]
         if native.history.floats:
             times = times.copy().view(np.float64)
             live.time_reader.fractions = True
@@ -213,7 +220,9 @@ def joined(native: HistoryWindows, table: pa.Table, given: Given) -> pa.Table | 
             older = pa.Table.from_pylist(rows, schema=table.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
             return None
-        if not same([list(row.values()) for row in older.to_pylist()], [[row[n] for n in table.column_names] for row in rows]):
+        if not same(
+            [list(row.values()) for row in older.to_pylist()], [[row[n] for n in table.column_names] for row in rows]
+        ):
             return None
     return pa.concat_tables([kept, older])
 

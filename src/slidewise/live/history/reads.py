@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.store import HistoryStore
 from slidewise.live.native.push_many import cut_floats
 from slidewise.live.native.store import NativeStore
@@ -20,12 +20,12 @@ def answers_at(store: HistoryStore, home: int, time: Time) -> list[list[Any]] | 
     if type(time) is not (float if store.floats else int) or not -(2**63) <= time < 2**63:
         return None
     words = store.rows_of(home)
-    times = words[:, passes.TIME].copy()
+    times = words[:, layout.TIME].copy()
     if store.floats:
         times = times.view(np.float64)
     stop = int(np.searchsorted(times, time, "right"))
     first = stop
-    if store.block.numbers[passes.TIMED]:
+    if store.block.numbers[layout.TIMED]:
         cut = time - store.reach
         first = int(np.searchsorted(times, cut if store.floats else max(cut, -(2**63))))
     first = max(0, min(first, stop, stop - 1 - store.numbered_reach))
@@ -54,16 +54,16 @@ def answers_at(store: HistoryStore, home: int, time: Time) -> list[list[Any]] | 
 def _write_rows(store: HistoryStore, words: Array, time: Time) -> None:
     """Write rows, and behind them one of a time that does not count, into the fields of the windows' store."""
     windows, n = store.windows, len(words)
-    windows.times.data[:n] = words[:, passes.TIME]
+    windows.times.data[:n] = words[:, layout.TIME]
     last = windows.times.data[n : n + 1]
     (last.view(np.float64) if store.floats else last)[0] = time
     windows.numbers.data[: n + 1] = np.minimum(np.arange(n + 1), max(n - 1, 0))  # it takes no place among rows
     for c, name in enumerate(store.inputs):
         column = windows.inputs[name].rows.data
-        column[:n] = words[:, passes.INPUTS + c].copy().view(column.dtype)
+        column[:n] = words[:, layout.INPUTS + c].copy().view(column.dtype)
         column[n] = 0
     for reader, counted in enumerate(windows.counted):
-        counted.data[:n] = words[:, passes.COUNTED] >> reader & 1
+        counted.data[:n] = words[:, layout.COUNTED] >> reader & 1
         counted.data[n] = False
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from slidewise.arrays import Array
 from slidewise.engine.window_spec import WindowSpec
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.conversion import adopt, fill_state
 from slidewise.live.history.events import EventLog
 from slidewise.live.history.reads import answers_at
@@ -30,7 +30,7 @@ class StoredState(RevisableState):
         self._states = states
         self._home = home
         self.now = states.store.now_of(home)
-        self.count = int(states.store.head(home)[passes.COUNT])
+        self.count = int(states.store.head(home)[layout.COUNT])
         self._read: tuple[Time, list[list[Any]] | None] | None = None  # of the newest read its time, and the answers
 
     def answers_at(self, spec: WindowSpec, at: int, time: Time) -> list[Any]:
@@ -63,7 +63,7 @@ class RevisableStates(MutableMapping[Key, Any]):
         store = self.store
         parts = [np.empty(0, np.int64)]
         for home in store.homes.values():
-            parts.append(store.rows_of(home)[int(store.head(home)[passes.REVISABLE]) :, passes.NUMBER])
+            parts.append(store.rows_of(home)[int(store.head(home)[layout.REVISABLE]) :, layout.NUMBER])
         return np.concatenate(parts)
 
     def __getitem__(self, key: Key) -> Any:
@@ -95,8 +95,8 @@ class RevisableStates(MutableMapping[Key, Any]):
 
     def _release(self, key: Key, home: int) -> None:
         self.forget_events(self.store.take_pruned())
-        rows = self.store.rows_of(home)[int(self.store.head(home)[passes.REVISABLE]) :]
-        self.events.drop(rows[:, passes.NUMBER].copy())
+        rows = self.store.rows_of(home)[int(self.store.head(home)[layout.REVISABLE]) :]
+        self.events.drop(rows[:, layout.NUMBER].copy())
         self.store.release(key)
 
     def forget_events(self, numbers: Array) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
+from slidewise.kernels.keyed import placing, revisions
 from slidewise.kernels.keyed import rows as row_passes
 from slidewise.kernels.keyed.memory import AddressBlock, Field, Room
 from slidewise.live.native.push_many import cut_floats
@@ -19,27 +20,33 @@ from slidewise.live.types import Key, Time
 _HOMES, _ROWS, _ARENA, _POWERS = 64, 64, 256, 64
 _MOST = np.iinfo(np.int64).max
 _LEAST = np.iinfo(np.int64).min
-_NEW_HOME = {passes.POWER: -1, passes.SLOT: -1, passes.FIRST_NEW: -1}
+_NEW_HOME = {layout.POWER: -1, layout.SLOT: -1, layout.FIRST_NEW: -1}
 
 
 class HistoryStore:
     """Retained rows, sorted in their keys; `homes` has each key's number.
 
-    A batch lies in `staged`, a row beside the other. `take` lets it in and runs what it changes; then `keep` makes it
-    stay, or `undo` ends it. Between them `answers` and `answered` have the answers of the rows that ran: `entry` says
-    which of them is a row of the batch, `changed` which are older rows that are to be given again, and their homes.
+    A batch lies in `staged`, a row beside the other; `others` are columns that only order rows of equal time, and their
+    types. `take` lets it in and runs what it changes; then `keep` makes it stay, or `undo` ends it. Between them
+    `answers` and `answered` have the answers of the rows that ran: `entry` says which of them is a row of the batch,
+    `changed` which are older rows that are to be given again, and their homes.
     """
 
-    def __init__(self, windows: NativeStore, retention: Time | None, ordering: Sequence[str]) -> None:
+    def __init__(
+        self, windows: NativeStore, retention: Time | None, ordering: Sequence[str], others: dict[str, str]
+    ) -> None:
         self.windows = windows
         self.floats = windows.kind == row_passes.FLOATS
         self.homes: dict[Key, int] = {}
         self.whole_keys = WholeKeys()
+        self.columns = {name: column.dtype for name, column in windows.inputs.items()} | others  # in a row's order
         self.inputs = list(windows.inputs)
         self.ordering = list(ordering)
         self.members = [(at, member) for at, spec in enumerate(windows.specs) for member in spec.members]
-        self.dtypes = [member.outputs[0].data.dtype if member.outputs else np.dtype(np.int64) for _, member in self.members]
-        self.first_answer = passes.INPUTS + len(self.inputs)
+        self.dtypes = [
+            member.outputs[0].data.dtype if member.outputs else np.dtype(np.int64) for _, member in self.members
+        ]
+        self.first_answer = layout.INPUTS + len(self.columns)
         self.words = self.first_answer + len(self.members)
         self.size = 0  # homes that have been given
         self._free_homes: list[int] = []
@@ -50,11 +57,15 @@ class HistoryStore:
     def _make_fields(self) -> None:
         self.home_room, self.batch, self.runs = Room(_HOMES), Room(_ROWS), Room(_ROWS)
         self.arena_room, self.pruned_room = Room(_ARENA), Room(4 * _ROWS)
-        self.heads = self.home_room.field("int64", passes.HOME)
+        self.heads = self.home_room.field("int64", layout.HOME)
         batch = self.batch
         self.staged, self.homes_of_rows = batch.field("int64", self.words), batch.field("int64")
         self.late, self.touched = batch.field("bool"), batch.field("int64", 3)
-        self.pieces, self.entry, self.fresh = batch.field("int64", passes.PIECE), batch.field("int64"), batch.field("int64")
+        self.pieces, self.entry, self.fresh = (
+            batch.field("int64", layout.PIECE),
+            batch.field("int64"),
+            batch.field("int64"),
+        )
         self.row_at, self.answers = self.runs.field("int64"), self.runs.field("int64", len(self.members))
         self.answered, self.changed = self.runs.field("int64"), self.runs.field("int64", 2)
         self.arena = self.arena_room.field("int64", self.words)
@@ -63,58 +74,75 @@ class HistoryStore:
         self.free.data[:] = -1
         specs = self.windows.specs
         self._order = Field("int64", 2, len(self.ordering))
-        self._specs = Field("int64", passes.SPEC, len(specs))
-        self._members = Field("int64", passes.MEMBER, len(self.members))
+        self._specs = Field("int64", layout.SPEC, len(specs))
+        self._members = Field("int64", layout.MEMBER, len(self.members))
         self._lasts = Field("int64", 1, 8 + len(specs))
         self._addresses = Field("int64", 1, 3 + len(self.inputs) + len(self.windows.counted))
-        fields = [self.staged, self.homes_of_rows, self.late, self.heads, self.arena, self.touched, self.pruned, self.free]
-        fields += [self._order, self.pieces, self.entry, self.fresh, self.row_at, self.answers, self.answered, self.changed]
-        self.block = AddressBlock(
-            passes.NUMBERS, [*fields, self._specs, self._members, self._lasts, self._addresses]
-        )
+        fields = [
+            self.staged,
+            self.homes_of_rows,
+            self.late,
+            self.heads,
+            self.arena,
+            self.touched,
+            self.pruned,
+            self.free,
+        ]
+        fields += [
+            self._order,
+            self.pieces,
+            self.entry,
+            self.fresh,
+            self.row_at,
+            self.answers,
+            self.answered,
+            self.changed,
+        ]
+        self.block = AddressBlock(layout.NUMBERS, [*fields, self._specs, self._members, self._lasts, self._addresses])
 
     def _set_numbers(self, retention: Time | None) -> None:
         numbers, specs = self.block.numbers, self.windows.specs
-        numbers[passes.WORDS], numbers[passes.N_INPUTS] = self.words, len(self.inputs)
-        numbers[passes.N_ANSWERS], numbers[passes.N_READERS] = len(self.members), len(self.windows.counted)
-        numbers[passes.KIND] = self.windows.kind
-        numbers[passes.RETAINS] = retention is not None
+        numbers[layout.WORDS], numbers[layout.N_INPUTS] = self.words, len(self.inputs)
+        numbers[layout.FIRST_ANSWER] = self.first_answer
+        numbers[layout.N_ANSWERS], numbers[layout.N_READERS] = len(self.members), len(self.windows.counted)
+        numbers[layout.KIND] = self.windows.kind
+        numbers[layout.RETAINS] = retention is not None
         timed = [spec.spec for spec in specs if not spec.numbered]
-        numbers[passes.TIMED] = bool(timed)
-        numbers[passes.NUMBERED_REACH] = max((min(s.spec.whole, _MOST) for s in specs if s.numbered), default=-1)
-        self.numbered_reach: int = numbers[passes.NUMBERED_REACH]
+        numbers[layout.TIMED] = bool(timed)
+        numbers[layout.NUMBERED_REACH] = max((min(s.spec.whole, _MOST) for s in specs if s.numbered), default=-1)
+        self.numbered_reach: int = numbers[layout.NUMBERED_REACH]
         self.reach: Any
         if self.floats:
             self.reach = max((float(spec.width) for spec in timed), default=0.0)
             lengths = self.block.values.view(np.float64)
-            lengths[passes.REACH] = self.reach
+            lengths[layout.REACH] = self.reach
             if retention is not None:
-                lengths[passes.LATE_REACH] = lengths[passes.PRUNE_REACH] = float(retention)
+                lengths[layout.LATE_REACH] = lengths[layout.PRUNE_REACH] = float(retention)
         else:
             self.reach = max((min(spec.whole, _MOST) for spec in timed), default=0)
-            numbers[passes.REACH] = self.reach
+            numbers[layout.REACH] = self.reach
             if retention is not None:
-                numbers[passes.LATE_REACH] = min(math.floor(retention), _MOST)
-                numbers[passes.PRUNE_REACH] = min(math.ceil(retention), _MOST)
-        numbers[passes.N_SPECS], numbers[passes.N_ORDER] = len(specs), len(self.ordering)
+                numbers[layout.LATE_REACH] = min(math.floor(retention), _MOST)
+                numbers[layout.PRUNE_REACH] = min(math.ceil(retention), _MOST)
+        numbers[layout.N_SPECS], numbers[layout.N_ORDER] = len(specs), len(self.ordering)
         for c, name in enumerate(self.ordering):
-            column = self.inputs.index(name)
-            self._order.data[2 * c : 2 * c + 2] = passes.INPUTS + column, self.windows.inputs[name].dtype == "float64"
-        numbers[passes.PRUNED_ROOM] = self.pruned_room.size
-        numbers[passes.ARENA] = self.arena_room.size
+            word = layout.INPUTS + list(self.columns).index(name)
+            self._order.data[2 * c : 2 * c + 2] = word, self.columns[name] == "float64"
+        numbers[layout.PRUNED_ROOM] = self.pruned_room.size
+        numbers[layout.ARENA] = self.arena_room.size
 
     def bind(self) -> None:
         """Find all fields anew, where rooms have grown."""
         windows = self.windows
         for s, spec in enumerate(windows.specs):
             reach = min(spec.spec.whole, _MOST)
-            self._specs.data[passes.SPEC * s :][: passes.SPEC] = spec.numbered, reach, spec.reader, spec.cuts.address
+            self._specs.data[layout.SPEC * s :][: layout.SPEC] = spec.numbered, reach, spec.reader, spec.cuts.address
         for c, (at, member) in enumerate(self.members):
             outputs = member.outputs[0].address if member.outputs else 0
             valid = 0 if member.valid is None else member.valid.address
             held = windows.specs[at].held.address
             of_floats = self.dtypes[c] == np.float64
-            self._members.data[passes.MEMBER * c :][: passes.MEMBER] = (
+            self._members.data[layout.MEMBER * c :][: layout.MEMBER] = (
                 at, outputs, valid, member.member.least, held, of_floats,
             )  # fmt: skip
         fixed = [windows.slots_of_rows, windows.times, windows.numbers]
@@ -134,7 +162,7 @@ class HistoryStore:
         """Have fields for a batch of m rows."""
         self.batch.renew(m)
         self.pruned_room.grow(4 * m)
-        self.block.numbers[passes.PRUNED_ROOM] = self.pruned_room.size
+        self.block.numbers[layout.PRUNED_ROOM] = self.pruned_room.size
         self.bind()
 
     def make_room(self, m: int) -> None:
@@ -157,41 +185,41 @@ class HistoryStore:
         """Let m rows in that lie in `staged`, whose homes are known, and that have the numbers from `first` on; gives
         how many older rows have changed. Where this raises, nothing has changed."""
         numbers, block = self.block.numbers, self.block
-        numbers[passes.FIRST], numbers[passes.N_TOUCHED] = first, 0
-        done = passes.place(block.address, 0, m)
+        numbers[layout.FIRST], numbers[layout.N_TOUCHED] = first, 0
+        done = placing.place(block.address, 0, m)
         try:
             while done < m:
-                power = self.words_of_heads[passes.HOME * self.one_home[done] + passes.POWER] + 1
+                power = self.words_of_heads[layout.HOME * self.one_home[done] + layout.POWER] + 1
                 try:
-                    self.arena_room.grow(numbers[passes.TAIL] + (4 << power))
+                    self.arena_room.grow(numbers[layout.TAIL] + (4 << power))
                 finally:
                     self.bind()
-                numbers[passes.ARENA] = self.arena_room.size
-                done = passes.place(block.address, done, m)
+                numbers[layout.ARENA] = self.arena_room.size
+                done = placing.place(block.address, done, m)
             self._run()
         except BaseException:
-            passes.take_back(block.address)
+            placing.take_back(block.address)
             raise
-        return int(passes.compare(block.address))
+        return int(revisions.compare(block.address))
 
     def _run(self) -> None:
         """Run the rows that the new ones make run; where this raises, all windows are as they were."""
         numbers, windows = self.block.numbers, self.windows
-        m = passes.plan(self.block.address)
+        m = revisions.plan(self.block.address)
         grows = m > windows.row_room.size
         if grows:
             windows.set_rows(2 * m)
-        if m + numbers[passes.N_EXTRAS] > self.runs.size:
-            self.runs.renew(2 * (m + numbers[passes.N_EXTRAS]))
+        if m + numbers[layout.N_EXTRAS] > self.runs.size:
+            self.runs.renew(2 * (m + numbers[layout.N_EXTRAS]))
             grows = True
         if grows:
             self.bind()
         self._fresh: list[int] = []
-        if numbers[passes.N_FRESH]:
-            self._fresh = windows.take_slots(numbers[passes.N_FRESH])
+        if numbers[layout.N_FRESH]:
+            self._fresh = windows.take_slots(numbers[layout.N_FRESH])
             self.fresh.data[: len(self._fresh)] = self._fresh
         try:
-            passes.read_rows(self.block.address)
+            revisions.read_rows(self.block.address)
             if self.floats:
                 for spec in windows.specs:
                     if spec.floats:
@@ -208,22 +236,22 @@ class HistoryStore:
 
     def keep(self) -> None:
         """Let what `take` has done stay."""
-        for slot in self.fresh.data[: passes.keep(self.block.address)].tolist():
+        for slot in self.fresh.data[: revisions.keep(self.block.address)].tolist():
             self.windows.give_slot(slot)
 
     def undo(self) -> None:
         """Take back what `take` has done."""
-        m = self.block.numbers[passes.N_ROWS]
+        m = self.block.numbers[layout.N_ROWS]
         if m:
             self.windows.undo(m, len(self.windows.specs))
         self._give_fresh()
-        passes.take_back(self.block.address)
+        placing.take_back(self.block.address)
 
     def take_pruned(self) -> Array:
         """The numbers of rows that cannot be revised any more, each once."""
         numbers = self.block.numbers
-        pruned: Array = self.pruned.data[: numbers[passes.N_PRUNED]]
-        numbers[passes.N_PRUNED] = 0
+        pruned: Array = self.pruned.data[: numbers[layout.N_PRUNED]]
+        numbers[layout.N_PRUNED] = 0
         return pruned
 
     def answers_of(self, row: int) -> list[Any]:
@@ -236,11 +264,11 @@ class HistoryStore:
 
     def number_of(self, row: int) -> int:
         """The number of arrival of a row that ran."""
-        return int(self.arena.data[int(self.row_at.data[row]) * self.words + passes.NUMBER])
+        return int(self.arena.data[int(self.row_at.data[row]) * self.words + layout.NUMBER])
 
     def numbers_of(self, rows: Array) -> Array:
         """The numbers of arrival of rows that ran."""
-        numbers: Array = self.arena.data[self.row_at.data[rows] * self.words + passes.NUMBER]
+        numbers: Array = self.arena.data[self.row_at.data[rows] * self.words + layout.NUMBER]
         return numbers
 
     def new_homes(self, keys: list[Key]) -> None:
@@ -254,12 +282,12 @@ class HistoryStore:
                 self.bind()
         numbers = [*reused, *range(self.size, self.size + fresh)]
         self.size += fresh
-        heads = self.heads.data.reshape(-1, passes.HOME)
+        heads = self.heads.data.reshape(-1, layout.HOME)
         homes = np.array(numbers, np.int64)
         heads[homes] = 0
         for word, value in _NEW_HOME.items():
             heads[homes, word] = value
-        heads[homes, passes.HORIZON] = _LEAST if not self.floats else np.array([-np.inf]).view(np.int64)[0]
+        heads[homes, layout.HORIZON] = _LEAST if not self.floats else np.array([-np.inf]).view(np.int64)[0]
         self.homes.update(zip(keys, numbers, strict=True))
 
     def release(self, key: Key) -> None:
@@ -267,23 +295,23 @@ class HistoryStore:
         home = self.homes.pop(key)
         self.whole_keys.forget()
         head = self.head(home)
-        if head[passes.ROOM]:
-            start, power = int(head[passes.START]), int(head[passes.POWER])
+        if head[layout.ROOM]:
+            start, power = int(head[layout.START]), int(head[layout.POWER])
             self.arena.data[start * self.words] = self.free.data[power]
             self.free.data[power] = start
-        if head[passes.SLOT] >= 0:
-            self.windows.give_slot(int(head[passes.SLOT]))
+        if head[layout.SLOT] >= 0:
+            self.windows.give_slot(int(head[layout.SLOT]))
         self._free_homes.append(home)
 
     def head(self, home: int) -> Array:
         """The words of a home."""
-        words: Array = self.heads.data[passes.HOME * home : passes.HOME * (home + 1)]
+        words: Array = self.heads.data[layout.HOME * home : layout.HOME * (home + 1)]
         return words
 
     def rows_of(self, home: int) -> Array:
         """The rows of a home, oldest first."""
         head = self.head(home)
-        start, n = int(head[passes.START]), int(head[passes.ROWS])
+        start, n = int(head[layout.START]), int(head[layout.ROWS])
         rows: Array = self.arena.data[start * self.words : (start + n) * self.words].reshape(n, self.words)
         return rows
 
@@ -295,22 +323,22 @@ class HistoryStore:
             self.free.data[power] = self.arena.data[start * self.words]
         else:
             numbers = self.block.numbers
-            start = numbers[passes.TAIL]
+            start = numbers[layout.TAIL]
             if start + (4 << power) > self.arena_room.size:
                 try:
                     self.arena_room.grow(start + (4 << power))
                 finally:
                     self.bind()
-                numbers[passes.ARENA] = self.arena_room.size
-            numbers[passes.TAIL] = start + (4 << power)
+                numbers[layout.ARENA] = self.arena_room.size
+            numbers[layout.TAIL] = start + (4 << power)
         self.arena.data[start * self.words : (start + len(rows)) * self.words] = rows.ravel()
         head = self.head(home)
-        head[passes.START], head[passes.ROOM], head[passes.POWER] = start, 4 << power, power
-        head[passes.ROWS] = len(rows)
+        head[layout.START], head[layout.ROOM], head[layout.POWER] = start, 4 << power, power
+        head[layout.ROWS] = len(rows)
 
     def now_of(self, home: int) -> Any:
         """The newest time of a home."""
-        word = self.head(home)[passes.NOW : passes.NOW + 1]
+        word = self.head(home)[layout.NOW : layout.NOW + 1]
         return (word.view(np.float64) if self.floats else word).tolist()[0]
 
     def nbytes(self) -> int:

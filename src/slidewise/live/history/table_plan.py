@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slidewise.arrays import Array
-from slidewise.kernels.keyed import history as passes
+from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.push_many import Given, fits_times, is_plain, joined, member_answers, take_in
 from slidewise.live.native.plan import Misfit
 from slidewise.live.native.table_plan import NotPlainTable, TablePlan, buffer_of, plain_chunk, values_of
@@ -25,7 +25,8 @@ class RevisingTablePlan(TablePlan):
     """How tables of one schema are read, and their answers typed."""
 
     def __init__(self, native: HistoryWindows, schema: pa.Schema) -> None:
-        if not is_plain(schema) or len({*schema.names}) < len(schema.names):
+        others = len(native.history.columns) - len(native.history.inputs)
+        if others or not is_plain(schema) or len({*schema.names}) < len(schema.names):
             raise NotPlainTable
         super().__init__(native, schema)  # type: ignore[arg-type]
         numbers = {member: at for at, (_, member) in enumerate(native.history.members)}
@@ -47,16 +48,16 @@ class RevisingTablePlan(TablePlan):
             raise NotPlainTable
         history.make_room(m)
         rows = history.rows(m)
-        rows[:, passes.TIME] = times.view(np.int64) if self._unit == 1 else times * self._unit
-        rows[:, passes.COUNTED] = (1 << len(live.readers)) - 1
+        rows[:, layout.TIME] = times.view(np.int64) if self._unit == 1 else times * self._unit
+        rows[:, layout.COUNTED] = (1 << len(live.readers)) - 1
         for c, values in enumerate(inputs):
-            rows[:, passes.INPUTS + c] = values.view(np.int64)
+            rows[:, layout.INPUTS + c] = values.view(np.int64)
         if history.ordering:
-            rows[:, passes.KINDS] = 0
+            rows[:, layout.KINDS] = 0
         for at, name in enumerate(history.ordering):
             values = inputs[history.inputs.index(name)]
             is_nan = values != values
-            rows[:, passes.KINDS] |= np.where(is_nan, passes.NAN, passes.VALUE) << 2 * at
+            rows[:, layout.KINDS] |= np.where(is_nan, layout.NAN, layout.VALUE) << 2 * at
         new = self._find_homes(native, keys, m)
 
         def answered(given: Given) -> Any:
