@@ -1,4 +1,5 @@
-"""The answers of a key as of a time, out of the arrays: its rows up to then run in windows of their own."""
+"""The answers of a key as of a time, out of the arrays: by its windows, which are those of its newest row; or as of an
+earlier time by its rows up to then, which run in windows of their own."""
 
 from __future__ import annotations
 
@@ -10,15 +11,20 @@ from slidewise.arrays import Array
 from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.store import HistoryStore
 from slidewise.live.native.push_many import cut_floats
+from slidewise.live.native.states import NativePane
 from slidewise.live.native.store import NativeStore
 from slidewise.live.types import Time
 
 
 def answers_at(store: HistoryStore, home: int, time: Time) -> list[list[Any]] | None:
-    """The answers of each spec; None where compiled code cannot tell. Combine calls: O(n) for the n rows of the longest
-    window, in compiled code."""
+    """The answers of each spec; None where compiled code cannot tell. Combine calls: those of a read under `live()`, or
+    as of a time before the newest row O(n) for the n rows of the longest window, in compiled code."""
     if type(time) is not (float if store.floats else int) or not -(2**63) <= time < 2**63:
         return None
+    head = store.head(home)
+    if head[layout.SLOT] >= 0 and time >= store.now_of(home):
+        slot, last = int(head[layout.SLOT]), int(head[layout.NEXT]) - 1
+        return [NativePane(spec, slot).answers_at(last if spec.numbered else time) for spec in store.windows.specs]
     words = store.rows_of(home)
     times = words[:, layout.TIME].copy()
     if store.floats:
