@@ -17,7 +17,7 @@ from support import Counter
 
 import slidewise as sw
 from slidewise.live.native import plan
-from slidewise.live.revisable_state import RevisableState
+from slidewise.live.trees.revisable_state import RevisableState
 
 PEAKS = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10), two=sw.sum("temp").over(rows=2))
 

@@ -17,9 +17,9 @@ from slidewise.live.missing_values import OTHERS
 from slidewise.live.native.plan import Misfit
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.reorder_buffer import Event, ReorderBuffer
-from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.set_aside import LATE, PushResult, SetAside
-from slidewise.live.tree_change import TreeChange
+from slidewise.live.trees.revisable_state import RevisableRow, RevisableState, RowPlace
+from slidewise.live.trees.tree_change import TreeChange
 from slidewise.live.types import EventRow, Time
 from slidewise.operators.values.equality import same
 from slidewise.windows import Duration, Months

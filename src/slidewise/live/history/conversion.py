@@ -15,7 +15,7 @@ from slidewise.engine.window_spec import WindowSpec
 from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.store import HistoryStore
 from slidewise.live.native.plan import Misfit
-from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
+from slidewise.live.trees.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.types import Key
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ FEW = 32  # rows of a batch below which they are kept as dicts
 _MOST_TABLES, _SPARE = 512, 4_096
 
 
-class Batch(NamedTuple):
+class KeptRows(NamedTuple):
     """Rows of a table by their numbers, which grow."""
 
     numbers: Array
@@ -35,7 +35,7 @@ class EventLog:
     def __init__(self, living: Callable[[], Array]) -> None:
         self._living = living
         self._single: dict[int, dict[str, Any]] = {}
-        self._batches: list[Batch] = []
+        self._batches: list[KeptRows] = []
         self._starts: list[int] = []  # the first number of each batch
         self._first_numbers = np.empty(0, np.int64)  # the same
         self._alive = np.empty(0, np.int64)  # how many rows of each batch may be revised
@@ -52,9 +52,9 @@ class EventLog:
         if len(numbers) < FEW:
             self._single.update(zip(numbers.tolist(), python_rows(table), strict=True))
             return
-        self._append(Batch(numbers, table.take(np.arange(len(numbers)))), len(numbers))
+        self._append(KeptRows(numbers, table.take(np.arange(len(numbers)))), len(numbers))
 
-    def _append(self, batch: Batch, alive: int) -> None:
+    def _append(self, batch: KeptRows, alive: int) -> None:
         self._batches.append(batch)
         self._starts.append(int(batch.numbers[0]))
         self._first_numbers = np.append(self._first_numbers, batch.numbers[0])
@@ -95,12 +95,12 @@ class EventLog:
         import pyarrow as pa
 
         living = np.sort(self._living())
-        groups: list[list[Batch]] = []
+        groups: list[list[KeptRows]] = []
         for batch in self._batches:
             first, last = np.searchsorted(living, [batch.numbers[0], batch.numbers[-1] + 1])
             rows = np.flatnonzero(np.isin(batch.numbers, living[first:last], assume_unique=True))
             if len(rows):
-                rest = Batch(batch.numbers[rows], batch.table.take(rows))
+                rest = KeptRows(batch.numbers[rows], batch.table.take(rows))
                 if groups and groups[-1][0].table.schema == rest.table.schema:
                     groups[-1].append(rest)
                 else:
@@ -111,7 +111,7 @@ class EventLog:
             joined = pa.concat_tables([batch.table for batch in group]).combine_chunks()
             numbers = np.concatenate([batch.numbers for batch in group])
             # numbers of single events may lie between those of a table: that is fine, they are looked up first
-            self._append(Batch(numbers, joined), len(numbers))
+            self._append(KeptRows(numbers, joined), len(numbers))
 
     def get(self, number: int) -> dict[str, Any]:
         """One event."""

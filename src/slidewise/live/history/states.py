@@ -14,7 +14,7 @@ from slidewise.live.history.conversion import adopt, fill_state
 from slidewise.live.history.events import EventLog
 from slidewise.live.history.reads import answers_at
 from slidewise.live.history.store import HistoryStore
-from slidewise.live.revisable_state import RevisableState
+from slidewise.live.trees.revisable_state import RevisableState
 from slidewise.live.types import Key, Time
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import SharedPane
 from slidewise.live.panes.swag_pane import SwagPane
 from slidewise.live.reorder_buffer import Event
-from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.snapshot.checks import (
     check_bool,
     check_counts,
@@ -36,6 +35,7 @@ from slidewise.live.snapshot.checks import (
     reading,
     require,
 )
+from slidewise.live.trees.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.types import Key, Time
 from slidewise.operators.values.equality import same
 from slidewise.operators.values.state_shapes import decoded, encoded

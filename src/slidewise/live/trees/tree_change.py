@@ -9,7 +9,7 @@ from slidewise.engine.window_spec import arguments_in
 from slidewise.errors import InputError
 from slidewise.live.operator_errors import raise_operator_error
 from slidewise.live.reorder_buffer import Event
-from slidewise.live.revisable_state import RevisableRow, RevisableState
+from slidewise.live.trees.revisable_state import RevisableRow, RevisableState
 from slidewise.live.types import Time
 from slidewise.operators.values.equality import same
 
