@@ -263,3 +263,41 @@ def test_a_long_stream_in_small_batches_keeps_what_it_retains(keys: int) -> None
     living = len(live.history.states._living())
     assert log._held + len(log._single) <= 2 * living + 4_096
     assert log._kept + len(log._single) == living
+
+
+def test_a_thread_compiles_while_events_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "IN_BACKGROUND", True)
+    health = sw.Sliding(by="k", on="t", peak=sw.max("x").over(50), few=sw.sum("x").over(rows=3))
+    live, expected = health.live(late="revise", retain=20), in_trees(health, retain=20)
+    time = 0
+    while live.history is None and time < 100_000:
+        row = {"k": time % 3, "t": time - time % 5, "x": float(time % 7)}
+        assert live.push(row) == expected.push(row)
+        time += 1
+    assert live.history is not None
+    for number in range(500):
+        time += number % 2
+        row = {"k": time % 3, "t": time - time % 5, "x": float(time % 7)}
+        assert live.push(row) == expected.push(row)
+    assert live.history.misfits == 0
+    assert not live.history.states.trees
+
+
+def test_what_arrays_do_not_hold_goes_on_in_trees() -> None:
+    health = sw.Sliding(by="k", on="t", peak=sw.max("x").over(50))
+    live, expected = health.live(late="revise"), in_trees(health)
+    for time in range(200):
+        row = {"k": time % 3, "t": time - time % 7, "x": float(time) if time % 4 else time}
+        assert same(live.push(row), expected.push(row))
+    assert live.history is None, "given up after some misfits"
+    assert live.get({"k": 1}) == expected.get({"k": 1})
+    assert len(live) == 3
+
+
+def test_a_row_takes_less_memory_than_in_trees() -> None:
+    health = sw.Sliding(by="k", on="t", peak=sw.max("x").over(1_000_000), mean=sw.mean("x").over(1_000_000))
+    rows = pa.table({"k": [i % 100 for i in range(100_000)], "t": range(100_000), "x": [1.5] * 100_000})
+    live = health.live(late="revise")
+    live.push_many(rows)
+    assert live.history is not None
+    assert live.history.history.nbytes() / 100_000 < 450

@@ -13,6 +13,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from slidewise.kernels.keyed.history_layout import NUMBER
 from slidewise.live.native import plan
 from slidewise.live.native.plan import spec_fits, store_of, types_in_event
 from slidewise.live.native.push import warm
@@ -146,6 +147,7 @@ def _warm_passes(store: HistoryStore) -> None:
     """Run every pass once over a row, which is forgotten again."""
     store.new_homes([None])
     store.one_home[0] = store.homes[None]
+    store.one_row[NUMBER] = 1
     store.take(1, 1)
     store.undo()
     store.take(1, 1)
