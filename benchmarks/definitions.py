@@ -48,6 +48,15 @@ def make_events(count: int) -> list[dict[str, Any]]:
     ]
 
 
+def some_late(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same events, of which one in a hundred has a time some seconds before that of its place in the stream."""
+    choose = random.Random(3)
+    return [
+        {**event, "ts": event["ts"] - timedelta(seconds=choose.randrange(1, 10))} if choose.random() < 0.01 else event
+        for event in events
+    ]
+
+
 def timed(run: Callable[[], Any]) -> float:
     gc.collect()
     start = time.perf_counter()
@@ -286,6 +295,7 @@ def main() -> None:
         "the SWAG calls alone": swag_calls(events[half:]),
         "live.push": pushes(events),
         "live.push, late='wait:10s'": pushes(events, late="wait:10s"),
+        "live.push, late='revise', 1 % late": pushes(some_late(events), late="revise"),
         "a dict of deques by hand": deques_by_hand(events),
         "sw.Timed in a dict": timed_by_hand(events[half:]),
     }
@@ -299,6 +309,9 @@ def main() -> None:
     contenders = {f"push_many of {size:,}": batches(table, size) for size in sizes}
     for size in sizes[:3]:
         contenders[f"push_many of {size:,}, late='wait:10s'"] = batches(table, size, late="wait:10s")
+    revised = pa.Table.from_pylist(some_late(events))
+    for size in sizes[:3]:
+        contenders[f"push_many of {size:,}, late='revise', 1 % late"] = batches(revised, size, late="revise")
     found = medians({"a dict of deques by hand": deques_by_hand(events), **contenders}, max(3, turns // 2))
     report("batches", "a dict of deques by hand", found, half)
 

@@ -276,10 +276,17 @@ def _live_batches(definition: sw.Sliding, table: pa.Table, spikes: bool = False)
 
 
 def _revised(definition: sw.Sliding, table: pa.Table) -> pa.Table:
-    """Events in a random order, one by one and in batches, whose answers are given again: the last of each counts."""
+    """Events in a random order, one by one and in batches, whose answers are given again: the last of each counts. Rows
+    lie in arrays from the first on, or never."""
     if definition.on is None:
         return _live(definition, table)
     choose = random.Random(len(table))
+    in_arrays = patch("slidewise.live.native.plan.FROM_EVENTS", choose.choice([0, 2_000]))
+    with in_arrays, patch("slidewise.live.native.plan.IN_BACKGROUND", False):
+        return _revised_in(choose, definition, table)
+
+
+def _revised_in(choose: random.Random, definition: sw.Sliding, table: pa.Table) -> pa.Table:
     table_in = table.take(np.array(choose.sample(range(len(table)), len(table)), np.int64))
     live: Any = definition.live(late="revise", retain="all")
     last: dict[Any, dict[str, Any]] = {}

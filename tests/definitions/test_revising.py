@@ -16,9 +16,18 @@ from random_definitions import SCHEMA, definitions, rows
 from support import Counter
 
 import slidewise as sw
-from slidewise.live.revisable_state import RevisableState
+from slidewise.live.native import plan
+from slidewise.live.trees.revisable_state import RevisableState
 
 PEAKS = sw.Sliding(by="machine", on="ts", peak=sw.max("temp").over(10), two=sw.sum("temp").over(rows=2))
+
+
+@pytest.fixture(autouse=True, params=["trees", "arrays"])
+def where_rows_lie(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let rows lie in trees, or in arrays from the first event on where these hold them."""
+    if request.param == "arrays":
+        monkeypatch.setattr(plan, "FROM_EVENTS", 0)
+        monkeypatch.setattr(plan, "IN_BACKGROUND", False)
 
 
 def at(ts: int, temp: float | None, machine: int = 7) -> dict[str, Any]:
@@ -170,6 +179,15 @@ def test_a_late_event_costs_a_logarithm_for_each_answer() -> None:
         given = live.push({"t": t, "x": 1})
         assert len(given) == corrected + 1 or abs(len(given) - corrected) <= 5
         assert (counter.calls - before) / len(given) <= 60
+
+
+def test_a_read_at_the_oldest_time_has_all_rows_of_its_window() -> None:
+    live = sw.Sliding(on="t", rows=sw.collect("x").over(rows=3), n=sw.count("x").over(rows=3)).live(
+        late="revise", retain=5
+    )
+    for t in range(0, 600, 3):
+        live.push({"t": t, "x": t})
+    assert live.get({}, at=592) == {"rows": [585, 588, 591], "n": 3}
 
 
 def test_an_operator_that_raises_changes_nothing() -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from slidewise.definition import Definition, check_names
-from slidewise.engine.window_spec import arguments_in
 from slidewise.errors import InputError, SlidewiseError, WindowError
 from slidewise.live.event_times import NUMBER, earlier
+from slidewise.live.history.plan import HistoryOpening, may_hold_history
 from slidewise.live.live import Live
+from slidewise.live.missing_values import OTHERS
+from slidewise.live.native.plan import Misfit
 from slidewise.live.operator_errors import raise_operator_error
-from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.set_aside import LATE, PushResult, SetAside
-from slidewise.live.types import EventRow, Key, Time
+from slidewise.live.trees.revisable_state import RevisableRow, RevisableState, RowPlace
+from slidewise.live.trees.tree_change import TreeChange
+from slidewise.live.types import EventRow, Time
 from slidewise.live.waiting.reorder_buffer import Event, ReorderBuffer
 from slidewise.operators.values.equality import same
 from slidewise.windows import Duration, Months
@@ -23,9 +27,9 @@ from slidewise.windows.time import check_length
 
 if TYPE_CHECKING:
     from slidewise.live.batch.filtering import FilteredBatch
+    from slidewise.live.history.push import HistoryWindows
 
 Retain = Duration | timedelta | str | int | float
-AnswerParts = dict[int, list[tuple[int, list[Any]]]]  # by a row's index, parts of its answers and where they go
 
 
 class Revising(Live):
@@ -36,7 +40,7 @@ class Revising(Live):
     dropped and counted.
     """
 
-    key_states: dict[Key, Any]
+    key_states: Any
 
     def __init__(self, definition: Definition, *, retain: Retain | None = None, aside: SetAside | None = None) -> None:
         super().__init__(definition, late="revise", aside=aside)
@@ -49,6 +53,8 @@ class Revising(Live):
             definition, self.specs, 0, self.computed
         )  # checks events and numbers them; none waits
         self.arrivals.others = self.kinds.others
+        self.history: HistoryWindows | None = None  # rows in arrays, see `live.history`
+        self.opening: Any = HistoryOpening(self) if may_hold_history(self) else None
         self._restated: list[RevisableRow] = []  # whose answers changed as a column turned out to hold no numbers
         self.revised = 0  # how many answers were given again
 
@@ -83,9 +89,21 @@ class Revising(Live):
 
     def _push(self, row: EventRow) -> PushResult:
         """Take an event in and commit the change, or drop it."""
+        history = self.history
+        if history is None:
+            return self._push_into_trees(row)
+        try:
+            return history.push(row)
+        except Misfit:
+            return history.misfit(self._push_into_trees(row))
+
+    def _push_into_trees(self, row: EventRow) -> PushResult:
+        """Take an event into the trees of its key, or drop it."""
         key, time, kind = self.read(row)
         self._check_kind(kind)
-        state = self.key_states.get(key) or RevisableState(self.specs)
+        if self.opening is not None:
+            self.opening.consider(row)
+        state: Any = self.own(key) or RevisableState(self.specs)
         self._prune(state)
         if self._is_late(time, state.now):
             dropped: PushResult = self.drop(row, LATE)
@@ -94,7 +112,7 @@ class Revising(Live):
         number = self.arrivals.number
         try:
             event = self.arrivals.event(row, key, time)
-            change = _Change(self, state, [event])
+            change = TreeChange(self, state, [event])
         except BaseException:
             self.events -= 1
             self.arrivals.number = number
@@ -107,7 +125,7 @@ class Revising(Live):
     def _result_of_drop(self, reason: str) -> Any:
         return PushResult.of([], reason)
 
-    def commit(self, change: _Change) -> list[dict[str, Any]]:
+    def commit(self, change: TreeChange) -> list[dict[str, Any]]:
         """Commit a change; returns the new events and then the revised ones, with their answers."""
         change.commit()
         if self.seen is None or change.newest > self.seen:
@@ -117,6 +135,13 @@ class Revising(Live):
         self.revised += len(revised)
         self._restated = []
         return [self._answered_row(row) for row in (*change.new, *revised)]
+
+    def learning(self, shown: Mapping[str, str]) -> AbstractContextManager[None]:
+        if OTHERS in shown.values() and type(self.key_states) is not dict:  # windows may begin anew, as only trees can
+            states: Any = self.key_states
+            states.own_all()
+            self.key_states, self.history = states.trees, None
+        return super().learning(shown)
 
     def with_restated(self, revised: list[RevisableRow]) -> list[RevisableRow]:
         """Revised events, and those whose answers have changed as a column turned out to hold no numbers."""
@@ -218,23 +243,44 @@ class Revising(Live):
         from slidewise.columns.frames import frame_of
         from slidewise.live.batch.filtering import push_filtered
 
+        history = self.history
+        if history is not None and history.takes_tables(table):
+            from slidewise.live.history.table_plan import push_table
+
+            result = push_table(history, table)
+            if result is not None:
+                return result
         frame = frame_of(table)
         check_names(self.definition, frame.names, "table", frame.index)
         return push_filtered(self, frame, self._push_filtered)
 
     def _push_filtered(self, filtered: FilteredBatch) -> Any:
+        from slidewise.live.history.push_many import push_history
+
+        frame = filtered.frame
+        names = [str(name) for name in frame.names]
+        if len({*names}) < len(names):
+            raise InputError(f"events that are revised need columns of different names; the table has {names}")
+        if self.opening is not None:
+            self.opening.consider_batch(frame)
+        history = self.history
+        if history is None or not len(frame):
+            return self._push_batch_into_trees(filtered)
+        try:
+            return push_history(history, filtered)
+        except Misfit:
+            return history.misfit(self._push_batch_into_trees(filtered))
+
+    def _push_batch_into_trees(self, filtered: FilteredBatch) -> Any:
         import numpy as np
 
         from slidewise.live.batch.incoming import IncomingBatch
         from slidewise.live.batch.push_buffered import as_table, events_of
 
         frame = filtered.frame
-        names = [str(name) for name in frame.names]
-        if len({*names}) < len(names):
-            raise InputError(f"events that are revised need columns of different names; the table has {names}")
         incoming = IncomingBatch(self, frame)
         self._check_kind(incoming.kind if incoming.count else self.time_reader.kind)
-        states = [self.key_states.get(key) or RevisableState(self.specs) for key in incoming.keys]
+        states: list[Any] = [self.own(key) or RevisableState(self.specs) for key in incoming.keys]
         for state in states:
             self._prune(state)
         number = self.arrivals.number
@@ -249,11 +295,11 @@ class Revising(Live):
                 groups[code].append(event)
                 in_turn.append(event.number)
                 newest[code] = event.time if newest[code] is None else max(newest[code], event.time)
-        changes: list[_Change] = []
+        changes: list[TreeChange] = []
         try:
             for state, events in zip(states, groups, strict=True):
                 if events:
-                    changes.append(_Change(self, state, events))
+                    changes.append(TreeChange(self, state, events))
             placed = {row.place[-1]: row for change in changes for row in change.new}
             revised = self.with_restated([row for change in changes for row in change.revised])
             answered = [placed[number] for number in in_turn] + revised
@@ -278,92 +324,3 @@ class Revising(Live):
         self.events += incoming.count
         filtered.commit(late)
         return result
-
-
-class _Change:
-    """New events of one key, in their places, and the answers that follow; `commit` makes it stay, `undo` ends it.
-
-    Where an operator raises, nothing has changed.
-    """
-
-    def __init__(self, live: Revising, state: RevisableState, events: list[Event]) -> None:
-        self._live = live
-        self._state = state
-        self._undos: list[Callable[[], None]] = []
-        at = 0
-        self.newest = max(event.time for event in events)
-        pairs = [(RevisableRow(live.place(event), event.row), event) for event in events]
-        self.new = [row for row, _ in pairs]  # as they came
-        self.answers: dict[RevisableRow, list[Any]] = {}
-        self.revised: list[RevisableRow] = []
-        try:
-            state.add_rows(self.new, events)
-            pairs.sort(key=lambda pair: pair[0].place)
-        except InputError:
-            self.undo()
-            raise
-        parts: AnswerParts = {}
-        try:
-            for at in range(len(live.specs)):
-                self._answer(at, pairs, parts)
-            at = len(live.specs)
-            self._compare(parts)
-        except BaseException as error:
-            self.undo()
-            spec = live.specs[at] if at < len(live.specs) else None
-            raise_operator_error(spec, error, "the event was not taken in")
-
-    def _answer(self, at: int, pairs: list[tuple[RevisableRow, Event]], parts: AnswerParts) -> None:
-        """Insert the rows into the trees of one spec, and find the answers of all rows whose windows change."""
-        state, spec = self._state, self._live.specs[at]
-        state.insert([row for row, _ in pairs], [event for _, event in pairs], at, self._undos)
-        offset = sum(len(earlier.members) for earlier in self._live.specs[:at])
-        done = 0
-        peers: Time | None = None
-        values: list[Any] = []
-        # A row that counts touches its peers from the first on, also those before a row that does not.
-        ranges = [
-            affected
-            for row, event in pairs
-            for affected in state.affected(spec, at, row, arguments_in(event.arguments[at]) is not None)
-        ]
-        for affected in sorted(ranges, key=lambda affected: affected.start):
-            for index in range(max(affected.start, done), affected.stop):
-                time = state.places[index][0]
-                if spec.numbered or spec.own or time != peers:
-                    values = state.answers(spec, at, index)
-                    peers = time
-                own = [list(value) if type(value) is list else value for value in values]
-                parts.setdefault(index, []).append((offset, own))
-            done = max(done, affected.stop)
-
-    def _compare(self, parts: AnswerParts) -> None:
-        """Note the answers of new rows, and those of others that are not what they were."""
-        members = sum(len(spec.members) for spec in self._live.specs)
-        new = set(map(id, self.new))
-        for index in sorted(parts):
-            row = self._state.rows[index]
-            answers = row.answers[:] if row.answers else [None] * members
-            for start, part in parts[index]:
-                answers[start : start + len(part)] = part
-            if id(row) in new:
-                self._live.computed.columns(answers, row.event)  # what cannot be computed is refused now
-                self.answers[row] = answers
-            elif not same(answers, row.answers):
-                self.answers[row] = answers
-                if self._live.differ(row, row.answers, answers):
-                    self.revised.append(row)
-
-    def undo(self) -> None:
-        """Take the events out again."""
-        for undo in reversed(self._undos):
-            undo()
-        self._state.remove_rows(self.new)
-
-    def commit(self) -> None:
-        """Let rows have their new answers."""
-        state = self._state
-        for row, answers in self.answers.items():
-            row.answers = answers
-        state.count += len(self.new)
-        state.now = self.newest if state.now is None else max(state.now, self.newest)

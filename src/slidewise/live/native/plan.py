@@ -40,10 +40,11 @@ def may_be_native(live: Live) -> bool:
 
     if type(live) is not PlainLive or live.spikes or live.definition.every is not None or live.generations:
         return False
-    return bool(live.specs) and all(_spec_fits(spec) for spec in live.specs)
+    return bool(live.specs) and all(spec_fits(spec) for spec in live.specs)
 
 
-def _spec_fits(spec: WindowSpec) -> bool:
+def spec_fits(spec: WindowSpec) -> bool:
+    """Whether a spec's window and operators are of the kinds that arrays hold."""
     plain = spec.kind.name in _PLAIN_KINDS
     special = spec.own or spec.declared or spec.is_open or spec.limit is not None or spec.delay is not None
     special |= spec.months is not None or spec.reset is not None or spec.mark is not None or spec.sharing is not None

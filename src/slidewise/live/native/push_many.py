@@ -88,8 +88,8 @@ def read_batch(native: NativeWindows, batch: NativeBatch) -> None:
     m = batch.count
     if m > native.store.row_room.size:
         native.store.set_rows(m)
-    _read_times(native, batch, m)
-    _read_inputs(native, batch, m)
+    read_times(native, batch, m)
+    read_inputs(native, batch, m)
 
 
 def take_in(
@@ -108,7 +108,7 @@ def take_in(
             raise Misfit
         for spec in store.specs:
             if spec.floats:
-                _cut_floats(spec, store.times.data[:m].view(np.float64))
+                cut_floats(spec, store.times.data[:m].view(np.float64))
         store.run(m)
         specs = len(store.specs)
         if store.block.numbers[passes.LATE]:
@@ -178,7 +178,7 @@ def find_slots(native: NativeWindows, keys: list[Key], m: int) -> list[Key]:
     return new
 
 
-def _read_times(native: NativeWindows, batch: NativeBatch, m: int) -> None:
+def read_times(native: NativeWindows, batch: NativeBatch, m: int) -> None:
     """Copy times into the store's fields; Misfit where they are not of the stream's kind."""
     live, store = batch.live, native.store
     on = live.definition.on
@@ -213,7 +213,7 @@ def set_unit(native: NativeWindows, unit: int) -> None:
     numbers[passes.UNIT], numbers[passes.FARTHEST] = unit, _FAR // unit
 
 
-def _read_inputs(native: NativeWindows, batch: NativeBatch, m: int) -> None:
+def read_inputs(native: NativeWindows, batch: NativeBatch, m: int) -> None:
     """Copy the columns that aggregates read, and which rows count."""
     live, store = batch.live, native.store
     for column in store.inputs.values():
@@ -229,7 +229,7 @@ def _read_inputs(native: NativeWindows, batch: NativeBatch, m: int) -> None:
     native._all_count = False
 
 
-def _cut_floats(spec: SpecStore, times: Array) -> None:
+def cut_floats(spec: SpecStore, times: Array) -> None:
     """The places below which rows have left, for times that are floats."""
     edge = times - float(spec.spec.width)
     if not spec.spec.edge:
@@ -270,17 +270,25 @@ def open_for(live: Live, frame: Frame) -> None:
 
     if live.opening is None or not live.opening.tries():
         return
+    found = types_in_frame(live, frame)
+    if found is not None:
+        open_windows(live, *found)
+
+
+def types_in_frame(live: Live, frame: Frame) -> tuple[dict[str, str], bool] | None:
+    """The types of the columns that aggregates read, and whether times are floats; None where arrays hold no such
+    batch."""
     kinds = live.kinds.in_frame(frame)
     if any(kinds.get(name, NANS) == NANS for name in live.kinds.unknown):
-        return
+        return None
     batch = NativeBatch(live, frame)
     types = {}
     for spec in live.specs:
         for name in spec.columns:
             column = batch.column(name)
             if column.unit is not None or column.data.dtype.kind not in "if":
-                return
+                return None
             types[name] = str(column.data.dtype)
     on = live.definition.on
     floats = live.time_reader.fractions or (on is not None and batch.time_column(on).data.dtype.kind == "f")
-    open_windows(live, types, floats)
+    return types, floats

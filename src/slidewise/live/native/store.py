@@ -374,10 +374,13 @@ class NativeStore:
 
     def new_slots(self, keys: list[Key]) -> None:
         """Give slots to keys that have none."""
-        if not keys:
-            return
-        reused = [self.free_slots.pop() for _ in range(min(len(keys), len(self.free_slots)))]
-        fresh = len(keys) - len(reused)
+        if keys:
+            self.slots.update(zip(keys, self.take_slots(len(keys)), strict=True))
+
+    def take_slots(self, count: int) -> list[int]:
+        """Begin empty windows, which the slots that are returned have."""
+        reused = [self.free_slots.pop() for _ in range(min(count, len(self.free_slots)))]
+        fresh = count - len(reused)
         if self.size + fresh > self.slot_room.size:
             try:
                 self.slot_room.grow(self.size + fresh)
@@ -389,12 +392,16 @@ class NativeStore:
         self.counts.data[slots] = 0
         for spec in self.specs:
             spec.begin(slots)
-        self.slots.update(zip(keys, numbers, strict=True))
+        return numbers
 
     def release(self, key: Key) -> None:
         """Forget a key."""
         slot = self.slots.pop(key)
         self.whole_keys.forget()
+        self.give_slot(slot)
+
+    def give_slot(self, slot: int) -> None:
+        """Give up the windows of a slot."""
         for spec in self.specs:
             spec.release(slot)
         self.free_slots.append(slot)
@@ -407,7 +414,7 @@ class NativeStore:
                 if not spec.running:
                     numbers = spec.block.numbers
                     if numbers[passes.FREE_COUNT] <= 0 or m > 1:
-                        spec.make_room(min(m, m // passes.CHUNK + len(self.slots) + 1))
+                        spec.make_room(min(m, m // passes.CHUNK + self.size - len(self.free_slots) + 1))
                 done += 1
                 spec.run(m)
         except BaseException:

@@ -116,8 +116,8 @@ class TablePlan:
         """Copy a table's times and inputs into the store's fields, and find the slots of its keys; returns the keys
         that are new."""
         store, m = native.store, table.num_rows
-        inputs = [(column, _values(table, at, dtype)) for at, dtype, column in self._inputs]
-        keys = None if self._key is None else _plain_chunk(table, self._key)
+        inputs = [(column, values_of(table, at, dtype)) for at, dtype, column in self._inputs]
+        keys = None if self._key is None else plain_chunk(table, self._key)
         times = None if self._time is None else self._ticks(table)
         if m > store.row_room.size:
             store.set_rows(m)
@@ -133,9 +133,9 @@ class TablePlan:
     def check(self, table: pa.Table) -> None:
         """Refuse a table whose keys or inputs are not plain."""
         for at, _, _ in self._inputs:
-            _plain_chunk(table, at)
+            plain_chunk(table, at)
         if self._key is not None:
-            _plain_chunk(table, self._key)
+            plain_chunk(table, self._key)
 
     def times(self, table: pa.Table) -> Array:
         """The times of a table as numbers."""
@@ -149,7 +149,7 @@ class TablePlan:
 
     def _ticks(self, table: pa.Table) -> Array:
         assert self._time is not None
-        times = _values(table, self._time, self._time_type)
+        times = values_of(table, self._time, self._time_type)
         if self._time_type == np.float64 and not np.isfinite(times).all():
             raise NotPlainTable
         return times
@@ -167,7 +167,7 @@ class TablePlan:
         if keys is None:
             return find_slots(native, [()] * m, m)
         if self._whole_keys:
-            return find_whole_slots(native, _buffer(keys, np.dtype(np.int64)))
+            return find_whole_slots(native, buffer_of(keys, np.dtype(np.int64)))
         if m < _MANY:
             return find_slots(native, keys.to_pylist(), m)
         encoded = keys.dictionary_encode()
@@ -204,7 +204,7 @@ def _field(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind)
 
 
-def _plain_chunk(table: pa.Table, at: int) -> Any:
+def plain_chunk(table: pa.Table, at: int) -> Any:
     """A column as one array without nulls."""
     column = table.column(at)
     chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -213,11 +213,11 @@ def _plain_chunk(table: pa.Table, at: int) -> Any:
     return chunk
 
 
-def _values(table: pa.Table, at: int, dtype: np.dtype[Any]) -> Array:
-    return _buffer(_plain_chunk(table, at), dtype)
+def values_of(table: pa.Table, at: int, dtype: np.dtype[Any]) -> Array:
+    return buffer_of(plain_chunk(table, at), dtype)
 
 
-def _buffer(chunk: Any, dtype: np.dtype[Any]) -> Array:
+def buffer_of(chunk: Any, dtype: np.dtype[Any]) -> Array:
     """The values of an Arrow array of 64-bit numbers."""
     return np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset)
 

@@ -22,7 +22,6 @@ from slidewise.live.panes.pane import Pane
 from slidewise.live.panes.row_pane import OpenRowPane, RowPane
 from slidewise.live.panes.shared_pane import SharedPane
 from slidewise.live.panes.swag_pane import SwagPane
-from slidewise.live.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.snapshot.checks import (
     check_bool,
     check_counts,
@@ -35,6 +34,7 @@ from slidewise.live.snapshot.checks import (
     reading,
     require,
 )
+from slidewise.live.trees.revisable_state import RevisableRow, RevisableState, RowPlace
 from slidewise.live.types import Key, Time
 from slidewise.live.waiting.reorder_buffer import Event
 from slidewise.operators.values.equality import same

@@ -22,7 +22,6 @@ from slidewise.live.first_answers import decoded, encoded
 from slidewise.live.key_state import KeyState
 from slidewise.live.keys import canonical
 from slidewise.live.live import Answered, Live
-from slidewise.live.revisable_state import RevisableState
 from slidewise.live.revising import Revising
 from slidewise.live.set_aside import AHEAD, LATE, AheadGuard, LateTo
 from slidewise.live.snapshot.beat_states import read_beats, write_beats
@@ -38,6 +37,7 @@ from slidewise.live.snapshot.checks import (
 )
 from slidewise.live.snapshot.envelope import check_key, opened, sealed
 from slidewise.live.snapshot.key_states import read_panes, read_revisable, write_pane, write_plain, write_revisable
+from slidewise.live.trees.revisable_state import RevisableState
 from slidewise.live.types import Key
 from slidewise.operators.values.equality import shown
 from slidewise.windows import Duration

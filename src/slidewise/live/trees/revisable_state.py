@@ -257,8 +257,9 @@ class RevisableState:
         for at, spec in enumerate(specs):
             cut: RowPlace | None = (horizon,) if spec.running else None
             if spec.numbered:
-                spare = min(spare, first - spec.whole)
-                cut = self.places[first - spec.whole - 1] if first > spec.whole else None
+                held = spec.whole + (not spec.is_open)  # a read may come before the first row
+                spare = min(spare, first - held)
+                cut = self.places[first - held - 1] if first > held else None
             elif cut is None:
                 cut = (spec.cut(horizon),)
                 if spec.limit is not None:
