@@ -60,6 +60,13 @@ class Field:
         self.data = np.zeros(size * width, dtype)
         self.width = width
 
+    @classmethod
+    def of(cls, data: Array) -> Field:
+        """A field of no room, which has this array."""
+        field = cls(data.dtype.name, 1, 0)
+        field.data = data
+        return field
+
     @property
     def address(self) -> int:
         address: int = self.data.__array_interface__["data"][0]

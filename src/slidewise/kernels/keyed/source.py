@@ -156,6 +156,20 @@ def member_pass(block, m):
     return logged
 
 @jit
+def enter_pass(block, slot, first, m):
+    \"\"\"Enter m rows, which lie in the slots from the first on, into the products of their chunks.\"\"\"
+{head}
+    calls = 0
+    F = E = first
+    product = {P[slot]}
+    for i in range(m):
+        v = lift({x[i]})
+        {enter}
+        E = {after(E)}
+    {P[slot] = product}
+    return calls
+
+@jit
 def fold_pass(block, first, stop):
     \"\"\"The product of plain slots from one up to another, put where the log has aggRA of row 0.\"\"\"
 {head}

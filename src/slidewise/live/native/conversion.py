@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -199,28 +198,7 @@ def _fill(spec: SpecStore, slot: int, arrays: list[Array], swags: list[Any]) -> 
             field.data[at] = values[:n]
         for i, letter in enumerate(("RA", "AB")):
             _put(member.parts[letter], slot, [values[n + i : n + i + 1] for values in fields])
-        _fill_products(spec, member, slot, chunks, arrays)
-
-
-def _fill_products(spec: SpecStore, member: MemberStore, slot: int, chunks: Array, arrays: list[Array]) -> None:
-    """The products of a window's chunks, and of those that they jump over, from its rows."""
-    operator = member.member.operator
-    lifted = [operator.lift(*row) for row in zip(*(values.tolist() for values in arrays[1:]), strict=True)]
-    products = [reduce(operator.combine, lifted[at : at + passes.CHUNK]) for at in range(0, len(lifted), passes.CHUNK)]
-    full = len(lifted) // passes.CHUNK
-    jump_depths = spec.links[2].data[chunks].tolist()
-    over: list[Any] = []
-    for depth in range(full):
-        if jump_depths[depth] + 1 < depth:
-            farther = operator.combine(over[jump_depths[depth - 1]], over[depth - 1])
-            over.append(operator.combine(farther, products[depth]))
-        else:
-            over.append(products[depth])
-    for letter, states in (("C", products[:full]), ("J", over)):
-        for field, values in zip(member.parts[letter], _spread(member, states) if states else [], strict=False):
-            field.data[chunks[:full]] = values
-    if len(products) > full:
-        _put(member.parts["P"], slot, _spread(member, products[full:]))
+        member.enter(slot, int(places[0]), arrays[1:])
 
 
 def _put(fields: list[Field], at: int, values: list[Array]) -> None:

@@ -88,6 +88,7 @@ class MemberStore:
         functions = kernel.operator.load(name, source.member_source(layout, dtypes, spec.running))
         self.run: Any = functions["member_pass"]
         self.fold: Any = functions.get("fold_pass")
+        self._enter: Any = functions.get("enter_pass")
         self.pointers = store.slot_room.field("int64", 6)
         self.pointers_before = store.row_room.field("int64", 6)
         self.touched = spec.touches.field("int64")
@@ -102,10 +103,22 @@ class MemberStore:
         self.outputs = self.parts["O"]
         fixed = [store.slots_of_rows, spec.at, spec.gone, spec.held, spec.asked, spec.nexts, spec.prevs, *spec.links]
         fixed += [self.pointers, self.pointers_before, self.touched, self.valid]
-        self.block = AddressBlock(
-            source.NUMBERS, [*fixed, *(field for letter, _ in stored for field in self.parts[letter])]
-        )
+        self._before_parts = fixed
+        self._letters = [letter for letter, _ in stored]
+        self.block = self._block_of(inputs)
         self.block.numbers[source.LEAST] = member.least
+
+    def _block_of(self, inputs: list[Field]) -> AddressBlock:
+        """The addresses of all fields, with these as the inputs."""
+        parts = {**self.parts, "x": inputs}
+        return AddressBlock(
+            source.NUMBERS, [*self._before_parts, *(field for letter in self._letters for field in parts[letter])]
+        )
+
+    def enter(self, slot: int, first: int, arguments: list[Array]) -> None:
+        """Enter rows with these arguments, which lie from a place in the arena on, into the products of chunks."""
+        inputs = [Field.of(values) for values in arguments]
+        self._enter(self._block_of(inputs).address, slot, first, len(arguments[0]))
 
     @cached_property
     def like(self) -> Any:
