@@ -85,6 +85,7 @@ CALLS = ["push", "batch", "nulls", "get", "many", "snapshot", "late", "text", "h
 STEPS = st.lists(st.tuples(st.sampled_from(CALLS), st.integers(1, 40)), min_size=5, max_size=40)
 
 
+@pytest.mark.filterwarnings("ignore:.*were dropped as too late")
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), late=st.sampled_from(["error", "drop", "wait:3", "wait:0"]), steps=STEPS)
 def test_any_sequence_of_calls_is_that_of_panes(seed: int, late: str, steps: list[tuple[str, int]]) -> None:

@@ -82,18 +82,45 @@ def running(
 def spread(op: Operator, layout: Layout, states: list[State]) -> list[Array] | None:
     """The states' numbers as one array per field; None where one is of another type than the field."""
     fields = [np.zeros(len(states), dtype) for dtype in layout.fields]
-    split = flat if layout.fields[0] != "int64" else _SPLIT.get(op.traits.form, flat)
-    for k, state in enumerate(states):
-        if state is None:
-            continue
-        numbers = split(state)
-        if len(numbers) != len(fields):
+    there = np.array([state is not None for state in states], np.bool_)
+    known = [state for state in states if state is not None]
+    if not known:
+        return fields
+    split = _SPLIT.get(op.traits.form) if layout.fields[0] == "int64" else None
+    columns = _columns(known if split is None else [tuple(split(state)) for state in known])
+    if columns is None or len(columns) != len(fields):
+        return None
+    for field, column, dtype in zip(fields, columns, layout.fields, strict=True):
+        values = _as_field(column, dtype)
+        if values is None:
             return None
-        for field, number, dtype in zip(fields, numbers, layout.fields, strict=True):
-            if not _fits(number, dtype):
-                return None
-            field[k] = number
+        field[there] = values
     return fields
+
+
+def _columns(states: Sequence[State]) -> list[Sequence[Any]] | None:
+    """The numbers of states by their places in them; None where states differ in shape.
+
+    >>> _columns([(1, (2.0, 3.0)), (4, (5.0, 6.0))])
+    [(1, 4), (2.0, 5.0), (3.0, 6.0)]
+    """
+    tuples = {isinstance(state, tuple) for state in states}
+    if tuples != {True}:
+        return None if len(tuples) > 1 else [states]
+    if len(set(map(len, states))) > 1:
+        return None
+    parts = [_columns(part) for part in zip(*states, strict=True)]
+    return None if None in parts else [column for part in parts for column in part or ()]
+
+
+def _as_field(column: Sequence[Any], dtype: str) -> Any:
+    """Numbers of states as an array of this type; None where one is of another."""
+    if dtype in ("int64", "float64") and set(map(type, column)) == {_PYTHON[dtype[0]]}:
+        try:
+            return np.array(column, dtype)
+        except OverflowError:
+            return None
+    return column if all(_fits(number, dtype) for number in column) else None
 
 
 _PYTHON: dict[str, Any] = {"i": int, "u": int, "f": float, "b": bool}
