@@ -14,7 +14,8 @@ from slidewise.kernels.keyed import placing, revisions
 from slidewise.kernels.keyed import rows as row_passes
 from slidewise.kernels.keyed.memory import AddressBlock, Field, Room
 from slidewise.live.native.push_many import cut_floats
-from slidewise.live.native.store import NativeStore, WholeKeys
+from slidewise.live.native.store import NativeStore
+from slidewise.live.native.whole_keys import WholeKeys
 from slidewise.live.types import Key, Time
 
 _HOMES, _ROWS, _ARENA, _POWERS = 64, 64, 256, 64
