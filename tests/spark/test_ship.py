@@ -26,7 +26,7 @@ ALL = {"numba": "0.61.0", "numpy": "2.0", "pyarrow": "26.0.1", "pandas": "2.2.3"
 
 def executor(host: str = "a", failures: dict[str, str] | None = None, **packages: str) -> ExecutorPython:
     found = {name: version for name, version in {**ALL, **packages}.items() if name not in (failures or {})}
-    return ExecutorPython(host, f"/work/{host}", "/usr/bin/python3", "3.11.7", found, failures or {})
+    return ExecutorPython(host, f"/nodes/{host}", "/usr/bin/python3", "3.11.7", found, failures or {})
 
 
 def test_the_archive_holds_the_installed_files_and_the_same_bytes_each_time(tmp_path: Path) -> None:
