@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from live_outcomes import SCHEMA, outcome
 
 import slidewise as sw
 from slidewise.live.native import plan
@@ -44,16 +45,6 @@ TIED = sw.Sliding(
     n=sw.count().over(rows=3),
 )
 DEFINITIONS = {"plain": PLAIN, "ordered": ORDERED, "tied": TIED}
-SCHEMA = pa.schema(
-    [
-        ("k", pa.int64()),
-        ("t", pa.int64()),
-        ("x", pa.float64()),
-        ("i", pa.int64()),
-        ("ok", pa.bool_()),
-        ("id", pa.string()),
-    ]
-)
 
 
 @pytest.fixture(autouse=True)
@@ -87,17 +78,6 @@ def events(seed: int, count: int, keys: int = 4) -> list[dict[str, Any]]:
         )
     rows[0] |= {"k": 0, "x": 1.5, "i": 1, "ok": True}
     return rows
-
-
-def outcome(run: Any) -> Any:
-    """What a call gives, or how it fails."""
-    try:
-        result = run()
-    except sw.SlidewiseError as error:
-        return type(error), str(error), getattr(error, "__notes__", [])
-    if isinstance(result, pa.Table):
-        return result.schema, result.to_pylist()
-    return (list(result), result.dropped) if hasattr(result, "dropped") else result
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*events were dropped")

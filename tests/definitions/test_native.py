@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from live_outcomes import SCHEMA, outcome
 
 import slidewise as sw
 from slidewise.kernels.keyed import rows, source
@@ -27,16 +28,6 @@ NUMBERS = sw.Sliding(
     total=sw.sum("i").over(rows=4),
     least=sw.min("x").over("all"),
     both=sw.max("i").where("ok").over(5, closed="both"),
-)
-SCHEMA = pa.schema(
-    [
-        ("k", pa.int64()),
-        ("t", pa.int64()),
-        ("x", pa.float64()),
-        ("i", pa.int64()),
-        ("ok", pa.bool_()),
-        ("id", pa.string()),
-    ]
 )
 
 
@@ -70,15 +61,6 @@ def events(seed: int, count: int, keys: int = 4) -> list[dict[str, Any]]:
         )
     rows[0] |= {"k": 0, "x": 1.5, "i": 1, "ok": True}
     return rows
-
-
-def outcome(run: Any) -> Any:
-    """What a call gives, or how it fails."""
-    try:
-        result = run()
-    except sw.SlidewiseError as error:
-        return type(error), str(error), getattr(error, "__notes__", [])
-    return (result.schema, result.to_pylist()) if isinstance(result, pa.Table) else result
 
 
 CALLS = ["push", "batch", "nulls", "get", "many", "snapshot", "late", "text", "huge", "forget", "flush"]
