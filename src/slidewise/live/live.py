@@ -12,6 +12,7 @@ from slidewise.engine.computed.values import ComputedValues
 from slidewise.engine.event_values import without_nan
 from slidewise.engine.window_spec import WindowSpec, readers_of, split_by_generation, window_specs_of
 from slidewise.errors import InputError, SlidewiseError
+from slidewise.live.event_counts import EventCounts
 from slidewise.live.event_times import TimeReader
 from slidewise.live.first_answers import Firsts, specs_of_rows_before
 from slidewise.live.key_state import KeyState
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Answered = Callable[[dict[str, Any]], Any]
 
 
-class Live:
+class Live(EventCounts):
     """A definition fed event by event. Made by `definition.live()`.
 
     Feed it: `push(row)` one event, `push_many(table)` a batch, `flush()` answers what waits.
@@ -50,6 +51,7 @@ class Live:
         aside: SetAside | None = None,
         generations: Mapping[str, int] | None = None,
     ) -> None:
+        super().__init__()
         check_no_lookahead(definition, "live an event is answered at once")
         self.definition = definition
         self.generations = dict(generations or {})  # of aggregates that an upgrade of a stream has left apart
@@ -77,8 +79,7 @@ class Live:
         self.key_states: MutableMapping[Key, Any] = {}
         self.rows_before = specs_of_rows_before(self.specs) if has_time else []
         self.newest: Time | None = None  # of all events where some wait, these included
-        self.seen: Time | None = None  # the newest time of all keys
-        self.events = self.answers = self.dropped = self.failed = 0
+        self.dropped = self.failed = 0
         self.effort = 0.0  # what batches through kernels have cost, see `batch.push_many.by_kernels`
         self.ready: list[dict[str, Any]] = []
         self.callback = answered
@@ -97,6 +98,12 @@ class Live:
         ahead. Where `late="wait:..."`, it gives the events that are due now, each with its aggregates, oldest first, in
         a list whose `dropped` says whether this event was. An error leaves everything as it was.
         """
+        entry = self._event_entry
+        if entry is not None:
+            answers = entry(self._event_address, row)
+            if answers:
+                return answers
+            self.leave_event_pass(undo=answers is False)
         aside = self.aside
         if aside.rows:
             aside.hand_over()
@@ -356,6 +363,7 @@ class Live:
         """
         from slidewise.live.batch.push_many import push_many
 
+        self.leave_event_pass()
         return push_many(self, table)
 
     def get(self, key: EventRow | None = None, at: Any = None) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class ComputedValues:
             (name, functions[name], 0) if name in functions else (name, None, self._names.index(name))
             for name in definition.columns
         ]
+        self.is_empty = not functions and not self._arguments  # whether there are no expressions
         self._plain = not functions and self._names == list(definition.columns)
 
     def _function(self, expression: Expression) -> OfRow:

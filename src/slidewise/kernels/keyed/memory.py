@@ -6,6 +6,7 @@ a pass takes one address, that of a block which holds the addresses of all array
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,6 @@ from slidewise.arrays import Array
 if TYPE_CHECKING:
     from numba.core.base import BaseContext
     from numba.core.typing import Context
-
-_TYPES: dict[str, Any] = {"int64": types.int64, "float64": types.float64, "bool": types.boolean}
 
 
 def _loader(kind: Any) -> Any:
@@ -46,9 +45,26 @@ def _storer(kind: Any) -> Any:
     return intrinsic(store)
 
 
-load_int64, store_int64 = _loader(types.int64), _storer(types.int64)
-load_float64, store_float64 = _loader(types.float64), _storer(types.float64)
-load_bool, store_bool = _loader(types.boolean), _storer(types.boolean)
+load_int64: Callable[[int, int], int] = _loader(types.int64)
+load_float64: Callable[[int, int], float] = _loader(types.float64)
+load_bool: Callable[[int, int], bool] = _loader(types.boolean)
+store_int64: Callable[[int, int, int], None] = _storer(types.int64)
+store_float64: Callable[[int, int, float], None] = _storer(types.float64)
+store_bool: Callable[[int, int, bool], None] = _storer(types.boolean)
+
+
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def _load_byte(_typing: Context, _address: Any, _index: Any) -> Any:
+    """A byte as a whole number from 0 to 255."""
+
+    def generate(context: BaseContext, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_data_type(types.uint8).as_pointer())
+        return builder.zext(builder.load(builder.gep(pointer, [arguments[1]])), context.get_value_type(types.int64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+load_byte: Callable[[int, int], int] = _load_byte
 
 
 class Field:

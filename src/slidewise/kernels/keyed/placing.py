@@ -56,8 +56,8 @@ from slidewise.kernels.keyed.memory import load_float64, load_int64, store_bool,
 def time_before(kind: int, a: int, b: int) -> bool:
     """Whether the time at an address lies before that at another."""
     if kind == 2:
-        return load_float64(a, 0) < load_float64(b, 0)  # type: ignore[no-any-return]
-    return load_int64(a, 0) < load_int64(b, 0)  # type: ignore[no-any-return]
+        return load_float64(a, 0) < load_float64(b, 0)
+    return load_int64(a, 0) < load_int64(b, 0)
 
 
 @jit
@@ -73,18 +73,18 @@ def _comes_before(block: int, a: int, b: int) -> bool:
     for c in range(columns):
         mine, others = (load_int64(a, KINDS) >> (2 * c)) & 3, (load_int64(b, KINDS) >> (2 * c)) & 3
         if mine != others:
-            return mine < others  # type: ignore[no-any-return]
+            return mine < others
         if mine != VALUE:
             continue
         word = load_int64(order, 2 * c)
         if load_int64(order, 2 * c + 1) != 0:
             x, y = load_float64(a, word), load_float64(b, word)
             if x != y:
-                return x < y  # type: ignore[no-any-return]
+                return x < y
         else:
             i, j = load_int64(a, word), load_int64(b, word)
             if i != j:
-                return i < j  # type: ignore[no-any-return]
+                return i < j
     return False
 
 
@@ -274,4 +274,4 @@ def take_back(block: int) -> int:
         store_int64(head, COUNT, load_int64(touched, 3 * t + 2))
         store_int64(head, FIRST_NEW, -1)
         store_int64(head, NEWS, 0)
-    return load_int64(block, N_TOUCHED)  # type: ignore[no-any-return]
+    return load_int64(block, N_TOUCHED)

@@ -81,9 +81,9 @@ def _reaches(block: int, kind: int, time: int, new: int) -> bool:
     if load_int64(block, TIMED) == 0:
         return False
     if kind == 2:
-        return load_float64(time, 0) - load_float64(block, REACH) <= load_float64(new, 0)  # type: ignore[no-any-return]
+        return load_float64(time, 0) - load_float64(block, REACH) <= load_float64(new, 0)
     at, reach = load_int64(time, 0), load_int64(block, REACH)
-    return at < LEAST + reach or at - reach <= load_int64(new, 0)  # type: ignore[no-any-return]
+    return at < LEAST + reach or at - reach <= load_int64(new, 0)
 
 
 @cached_jit
@@ -260,9 +260,9 @@ def _differs(block: int, r: int, row: int) -> bool:
 def _holds(block: int, kind: int, spec: int, r: int, time: int, new: int) -> bool:
     """Whether the window of time of row r holds a new row at an address, that is no newer."""
     if kind == 2:
-        return load_float64(load_int64(spec, 3), r) <= load_float64(new, 0)  # type: ignore[no-any-return]
+        return load_float64(load_int64(spec, 3), r) <= load_float64(new, 0)
     at, reach = load_int64(time, 0), load_int64(spec, 1)
-    return at < LEAST + reach or at - reach <= load_int64(new, 0)  # type: ignore[no-any-return]
+    return at < LEAST + reach or at - reach <= load_int64(new, 0)
 
 
 @jit

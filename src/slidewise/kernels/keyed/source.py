@@ -249,7 +249,7 @@ def member_pass(block, m):
             front = state
             {answer}
     store_int64(block, 4, load_int64(block, 4) + calls)
-    return 0
+    return calls
 """
 
 

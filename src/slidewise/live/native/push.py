@@ -11,6 +11,7 @@ from slidewise.engine.computed.columns import like_column
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.keyed import rows as passes
 from slidewise.live.native.conversion import adopt
+from slidewise.live.native.event_pass import EventPass, event_entry, knows_columns, may_have_pass
 from slidewise.live.native.plan import MOST_MISFITS, Misfit, store_of
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TYPES: dict[str, type] = {"float64": float, "int64": int}
+_FEW_LEFT = 1_000  # events that the pass over single ones may leave to others before it has to take more than these
 
 
 class NativeWindows:
@@ -45,20 +47,72 @@ class NativeWindows:
             self._readers.append((number, reader, columns, only))
         self._answered = frozenset(definition.columns)
         self._ordering = frozenset(definition.ordering)
-        self._all_count = True  # whether row 0 counts for every reader, as the arrays have it
+        self._may_have_pass = may_have_pass(live, store)
+        self.event_pass: EventPass | None = None  # over single events, once it is compiled and columns are known
+        self._left = 0  # events that it has left to others
+        self._passes_computed = False  # whether the next event goes through it and expressions behind it
 
     def push(self, row: EventRow) -> Any:
         """Take in one event; returns what `Live.push` does. A Misfit changes nothing."""
         live, store = self.live, self.store
         if live.buffer is not None:
             return self._wait(row, live.buffer)
+        if self._passes_computed:
+            answers = self._answer_by_pass(row)
+            if answers is not None:
+                return answers
         key, time, _ = live.read(row)
         slot = store.slots.get(key)
         answers = self._answer_new(row, key, time) if slot is None else self.answer(row, slot, time)
         if answers is None:
             return live._late(row, key, time, self.states[key])
         live.events += 1
+        if self._may_have_pass:
+            self._begin_event_pass()
         return answers
+
+    def _begin_event_pass(self) -> None:
+        """Let the events to come go through the pass over single ones, unless it leaves most of them to others."""
+        live, aside = self.live, self.live.aside
+        if self.event_pass is None:
+            entry = event_entry()
+            if entry is None or not knows_columns(live, self.store):
+                return
+            self.event_pass = EventPass(live, self.store, entry)
+        elif self.store.kind == passes.WHOLE and live.time_reader.fractions:
+            return
+        if aside.guard is None and aside.released is None and not aside.rows:
+            self._left += 1
+            if self._left <= _FEW_LEFT + self.event_pass.taken // 4:
+                live.go_through(self.event_pass)
+                self._passes_computed = not self.event_pass.is_whole
+
+    def _answer_by_pass(self, row: EventRow) -> dict[str, Any] | None:
+        """Take an event in through the pass over single ones, and compute what expressions make of it and its answers;
+        None, and nothing has changed, where something is left to others or raises."""
+        live, event_pass = self.live, self.event_pass
+        assert event_pass is not None
+        self._passes_computed = False  # until this has gone well
+        if type(row) is not dict:
+            return None
+        try:
+            extended = live.computed.extended(row)
+        except Exception:
+            return None
+        answers = event_pass.entry(event_pass.address, extended)
+        if not answers:
+            if answers is False:
+                event_pass.undo()
+            return None
+        try:
+            columns = live.computed.columns(list(answers.values()), row)
+        except BaseException as error:
+            event_pass.undo_taken()
+            if isinstance(error, Exception):
+                return None
+            raise
+        self._passes_computed = True
+        return columns
 
     def check(self, row: EventRow) -> None:
         """Refuse an event that its operators refuse, unless it is late, before its key's windows become panes."""
@@ -124,7 +178,6 @@ class NativeWindows:
         """Write what aggregates read of an event into row 0."""
         store = self.store
         inputs = store.one_input
-        all_count = True
         try:
             for number, reader, columns, only in self._readers:
                 if only is not None:
@@ -134,32 +187,24 @@ class NativeWindows:
                         if value != value and name in reader.others:
                             raise Misfit
                         inputs[name][0] = value
-                        if not self._all_count:
-                            store.one_counted[number][0] = True
+                        store.one_counted[number][0] = True
                         continue
                 values = reader.arguments(row)
+                store.one_counted[number][0] = values is not None
                 if values is None:
-                    self._all_count = store.one_counted[number][0] = all_count = False
                     continue
                 for value, (name, kind) in zip(values, columns, strict=False):
                     if type(value) is not kind:
                         raise Misfit
                     inputs[name][0] = value
-                if not self._all_count:
-                    store.one_counted[number][0] = True
         except (OverflowError, ValueError) as error:
             if isinstance(error, SlidewiseError):
                 raise
             raise Misfit from error  # a number of more than 64 bits
-        if all_count and not self._all_count:
-            for counted in store.one_counted:
-                counted[0] = True
-            self._all_count = True
 
     def read_at(self, row: EventRow, at: int) -> None:
         """Write what aggregates read of an event into some row."""
         store = self.store
-        self._all_count = False
         try:
             for number, reader, columns, _ in self._readers:
                 values = reader.arguments(row)

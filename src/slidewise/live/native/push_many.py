@@ -226,7 +226,6 @@ def read_inputs(native: NativeWindows, batch: NativeBatch, m: int) -> None:
         counted = store.counted[number].data
         _, valid = columns_of(batch, reader)
         counted[:m] = True if valid is None else valid
-    native._all_count = False
 
 
 def cut_floats(spec: SpecStore, times: Array) -> None:

@@ -77,8 +77,8 @@ class MemberStore:
 
     def enter(self, slot: int, first: int, arguments: list[Array]) -> None:
         """Enter rows with these arguments, which lie from a place in the arena on, into the products of chunks."""
-        inputs = [Field.of(values) for values in arguments]
-        self._enter(self._block_of(inputs).address, slot, first, len(arguments[0]))
+        block = self._block_of([Field.of(values) for values in arguments])  # which lives as long as the call
+        self._enter(block.address, slot, first, len(arguments[0]))
 
     @cached_property
     def like(self) -> Any:
@@ -263,6 +263,7 @@ class NativeStore:
         self.inputs = {name: InputColumn(name, dtype, rows.field(dtype)) for name, dtype in dtypes.items()}
         self.reads = reads
         self.specs: list[SpecStore] = []
+        self.event_block: AddressBlock | None = None  # of the pass over single events, once there is one
         self.kind = passes.NO_TIME
         fields = [self.slots_of_rows, self.ticks, self.times, self.numbers, self.newest, self.counts]
         self.block = AddressBlock(passes.ARRIVE_NUMBERS, [*fields, self.newest_before, self.late])
@@ -285,6 +286,8 @@ class NativeStore:
         self.block.bind()
         for spec in self.specs:
             spec.bind()
+        if self.event_block is not None:
+            self.event_block.bind()
         floats = self.kind == passes.FLOATS
         self.one_slot = _view(self.slots_of_rows.data)
         self.one_tick = _view(self.ticks.data.view("float64") if floats else self.ticks.data)
