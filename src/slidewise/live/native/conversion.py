@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,30 +98,51 @@ def state_at(member: MemberStore, letter: str, at: int) -> Any:
 
 def adopt(store: NativeStore, key: Key, key_state: KeyState) -> int:
     """Take a key's panes into the arrays; a Misfit, and nothing has changed, where they do not hold something."""
-    now = key_state.now
-    if store.kind != passes.NO_TIME and type(now) is not (float if store.kind == passes.FLOATS else int):
-        raise Misfit
-    contents: list[Any] = [
-        _running(spec, pane) if spec.running else _window(spec, pane)
-        for spec, pane in zip(store.specs, key_state.panes, strict=True)
+    check_times(store, key_state)
+    running = running_content(store, key_state.panes)
+    contents = [
+        None if spec.running else _window(spec, pane) for spec, pane in zip(store.specs, key_state.panes, strict=True)
     ]
     store.new_slots([key])
     slot = store.slots[key]
+    put_times(store, slot, key_state)
+    put_running(store, slot, running)
+    for spec, content in zip(store.specs, contents, strict=True):
+        if content is not None and len(content[0][0]):
+            _fill(spec, slot, *content)
+    return slot
+
+
+def check_times(store: NativeStore, key_state: KeyState) -> None:
+    """Refuse a key whose newest time is of another type than those in the arrays, by a Misfit."""
+    if store.kind != passes.NO_TIME and type(key_state.now) is not (float if store.kind == passes.FLOATS else int):
+        raise Misfit
+
+
+def put_times(store: NativeStore, slot: int, key_state: KeyState) -> None:
+    """Let a slot have a key's newest time, and the number of its rows."""
     store.counts.data[slot] = key_state.count
     if store.kind == passes.FLOATS:
-        store.newest.data[slot : slot + 1].view(np.float64)[:] = now
+        store.newest.data[slot : slot + 1].view(np.float64)[:] = key_state.now
     elif store.kind == passes.WHOLE:
-        store.newest.data[slot] = now
+        store.newest.data[slot] = key_state.now
+
+
+def running_content(store: NativeStore, panes: Sequence[Any]) -> list[tuple[int, list[Any]] | None]:
+    """Of each spec's pane that keeps running states how many rows it has had and these; a Misfit where arrays do not
+    hold them."""
+    return [_running(spec, pane) if spec.running else None for spec, pane in zip(store.specs, panes, strict=True)]
+
+
+def put_running(store: NativeStore, slot: int, contents: list[tuple[int, list[Any]] | None]) -> None:
+    """Let a slot have running states."""
     for spec, content in zip(store.specs, contents, strict=True):
-        if spec.running:
+        if content is not None:
             count, states = content
             spec.heads.data[3 * slot + 2] = count
             for member, fields in zip(spec.members, states, strict=True):
                 if member.kernel is not None and count:
                     _put(member.parts["RA"], slot, fields)
-        elif len(content[0][0]):
-            _fill(spec, slot, *content)
-    return slot
 
 
 def _running(spec: SpecStore, pane: Any) -> tuple[int, list[Any]]:
@@ -140,16 +161,7 @@ def _window(spec: SpecStore, pane: Any) -> tuple[list[Array], list[Any]]:
         raise Misfit
     if pane.frozen is not None:
         pane.thaw()
-    columns = list(zip(*pane.rows, strict=True)) if pane.rows else [()] * (1 + max(len(spec.inputs), 1))
-    dtypes = ["float64" if spec.floats else "int64", *(column.dtype for column in spec.inputs)]
-    arrays = []
-    for column, dtype in zip(columns, dtypes, strict=False):
-        if set(map(type, column)) - {_TYPES[dtype]}:
-            raise Misfit
-        try:
-            arrays.append(np.array(column, dtype))
-        except OverflowError:
-            raise Misfit from None
+    arrays = columns_of_rows(spec, pane.rows)
     swags: list[Any] = []
     for member, swag in zip(spec.members, pane.swags, strict=True):
         if member.kernel is None or not pane.rows:
@@ -159,6 +171,21 @@ def _window(spec: SpecStore, pane: Any) -> tuple[list[Array], list[Any]]:
         aggregates = [None if L == R else state for (L, R), state in zip(_unused(pointers), states[-2:], strict=True)]
         swags.append((pointers, _spread(member, [*states[:-2], *aggregates])))
     return arrays, swags
+
+
+def columns_of_rows(spec: SpecStore, rows: Collection[Row]) -> list[Array]:
+    """The places and the arguments of rows; a Misfit where arrays do not hold them."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (1 + max(len(spec.inputs), 1))
+    dtypes = ["float64" if spec.floats else "int64", *(column.dtype for column in spec.inputs)]
+    arrays = []
+    for column, dtype in zip(columns, dtypes, strict=False):
+        if set(map(type, column)) - {_TYPES[dtype]}:
+            raise Misfit
+        try:
+            arrays.append(np.array(column, dtype))
+        except OverflowError:
+            raise Misfit from None
+    return arrays
 
 
 def _unused(pointers: list[int]) -> list[tuple[int, int]]:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from slidewise.engine.computed.columns import like_column
 from slidewise.errors import SlidewiseError
 from slidewise.kernels.keyed import rows as passes
-from slidewise.live.native.conversion import adopt
+from slidewise.live.key_state import KeyState
+from slidewise.live.native.conversion import adopt, check_times
 from slidewise.live.native.event_pass import EventPass, event_entry, knows_columns, may_have_pass
+from slidewise.live.native.moving import Move, is_frozen, is_large
 from slidewise.live.native.plan import MOST_MISFITS, Misfit, store_of
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
@@ -63,6 +65,8 @@ class NativeWindows:
                 return answers
         key, time, _ = live.read(row)
         slot = store.slots.get(key)
+        if slot is None and self._moves(key):
+            return self._move(key, live._push_into_panes(row))
         answers = self._answer_new(row, key, time) if slot is None else self.answer(row, slot, time)
         if answers is None:
             return live._late(row, key, time, self.states[key])
@@ -128,7 +132,7 @@ class NativeWindows:
     def _answer_new(self, row: EventRow, key: Key, time: Any) -> dict[str, Any] | None:
         """The same as `answer` for a key that has no slot, which gets one."""
         store = self.store
-        slot = self.slot_of(key)
+        slot = self.slot_of(key, one=True)
         try:
             return self.answer(row, slot, time)
         except BaseException:
@@ -168,6 +172,13 @@ class NativeWindows:
             return answer_peers(self, peers)
         event = peers[0]
         slot = self.store.slots.get(event.key)
+        if slot is None and self._moves(event.key):
+            from slidewise.live.waiting.peers import answer_by_panes
+
+            buffer = self.live.buffer
+            assert buffer is not None
+            buffer.complete(event)
+            return self._move(event.key, answer_by_panes(self.live, peers))
         row, key, time = event.row, event.key, event.time
         answers = self._answer_new(row, key, time) if slot is None else self.answer(row, slot, time)
         if answers is None:
@@ -285,16 +296,57 @@ class NativeWindows:
         except (NotPlainTable, Misfit):
             return None
 
-    def slot_of(self, key: Key) -> int:
-        """The slot of a key that has none yet; where it has panes, these go over to it."""
+    def slot_of(self, key: Key, *, one: bool = False) -> int:
+        """The slot of a key that has none yet; where it has panes, these go over to it. `one` event is to come, and
+        fields of rows are free."""
         store, panes = self.store, self.states.panes
         key_state = panes.get(key)
         if key_state is None:
             store.new_slots([key])
+        elif one and is_large(key_state):
+            self._move_at_once(key, key_state)
         else:
+            self.states.end_move(key)
             adopt(store, key, key_state)
             del panes[key]
         return store.slots[key]
+
+    def _moves(self, key: Key) -> bool:
+        """Whether a key without a slot has panes that are too large to go over at once."""
+        key_state = self.states.panes.get(key)
+        return key_state is not None and is_large(key_state) and not is_frozen(key_state)
+
+    def _move(self, key: Key, result: T) -> T:
+        """Let more of a key's windows go over, after panes have taken an event in with this result."""
+        states, store = self.states, self.store
+        key_state = states.panes[key]
+        try:
+            check_times(store, key_state)
+            move = states.moves.get(key)
+            if move is None or not move.is_of(key_state):
+                states.end_move(key)
+                move = states.moves[key] = Move(store, key_state)
+            if move.step():
+                del states.moves[key], states.panes[key]
+                store.slots[key] = move.slot
+        except Misfit:
+            states.end_move(key)
+            return self.misfit(result)
+        return result
+
+    def _move_at_once(self, key: Key, key_state: KeyState) -> None:
+        """Let a key's large windows go over, of which some are frozen."""
+        states, store = self.states, self.store
+        check_times(store, key_state)
+        states.end_move(key)
+        move = Move(store, key_state)
+        try:
+            move.finish()
+        except BaseException:
+            move.give_up()
+            raise
+        store.slots[key] = move.slot
+        del states.panes[key]
 
     def misfit(self, result: T) -> T:
         """Note that the panes took in what the arrays do not hold, with this result; after many such the arrays are

@@ -22,6 +22,7 @@ from slidewise.live.types import Key, Place
 
 if TYPE_CHECKING:
     from slidewise.engine.window_spec import WindowSpec
+    from slidewise.live.native.moving import Move
 
 
 class KeyStates(MutableMapping[Key, Any]):
@@ -30,7 +31,14 @@ class KeyStates(MutableMapping[Key, Any]):
     def __init__(self, panes: dict[Key, KeyState], store: NativeStore, specs: Sequence[WindowSpec]) -> None:
         self.panes = panes
         self.store = store
+        self.moves: dict[Key, Move] = {}  # of keys whose large windows go over to the arrays
         self._specs = specs
+
+    def end_move(self, key: Key) -> None:
+        """Leave a key's windows in its panes, whatever has gone over."""
+        move = self.moves.pop(key, None)
+        if move is not None:
+            move.give_up()
 
     def __getitem__(self, key: Key) -> Any:
         slot = self.store.slots.get(key)
@@ -54,6 +62,7 @@ class KeyStates(MutableMapping[Key, Any]):
             self.store.release(key)
         else:
             del self.panes[key]
+            self.end_move(key)
 
     def __iter__(self) -> Iterator[Key]:
         yield from self.panes
