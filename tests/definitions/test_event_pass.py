@@ -138,7 +138,7 @@ class Mapped(dict[str, Any]):
 @pytest.mark.parametrize(
     "change",
     [
-        {"x": 3},
+        {"x": 2**53 + 1},
         {"x": True},
         {"x": "3"},
         {"x": Text("3")},

@@ -23,7 +23,10 @@ class EventCounts:
 
     def go_through(self, event_pass: EventPass) -> None:
         """Let the events to come go through this pass, unless expressions come before or behind it."""
-        self.event_pass = event_pass
+        if event_pass is not self.event_pass:
+            events, answers, seen = self.events, self.answers, self.seen
+            self.event_pass = event_pass
+            self.events, self.answers, self.seen = events, answers, seen
         if event_pass.is_whole:
             self._event_entry, self._event_address = event_pass.entry, event_pass.address
 

@@ -57,7 +57,7 @@ MOST_LEAVE = 32
 
 _UNIT = 1  # of the block of `arrive`
 _ZONE_FLAG, _DATE, _ZONE = HEADER + 8, HEADER + 9, HEADER + 24  # where a datetime has these
-_TOP = 2.0**63
+_EXACT = 2**53  # whole numbers up to this one are floats without loss
 
 
 @jit
@@ -171,6 +171,10 @@ def _read_column(block: int, program: int, row: int, column: int) -> int:
         scratch = block + 8 * SCRATCH
         store_int64(field, 0, read_whole(value, scratch))
         return 1 if load_int64(scratch, 0) == 0 else -1
+    if its_type == load_int64(program, INT):  # in a column of floats
+        whole = read_whole(value, block + 8 * SCRATCH)
+        store_float64(field, 0, float(whole))
+        return 1 if load_int64(block, SCRATCH) == 0 and -_EXACT <= whole <= _EXACT else -1
     return 0 if value == load_int64(program, NONE) else -1
 
 

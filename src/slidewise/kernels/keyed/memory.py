@@ -119,6 +119,15 @@ class Room:
             field.data = np.zeros(size * field.width, field.data.dtype)
         self.size = size
 
+    def copies(self) -> list[Array]:
+        """What all fields hold."""
+        return [field.data.copy() for field in self._fields]
+
+    def put_back(self, copies: list[Array]) -> None:
+        """Let all fields hold this again, after no more than values have changed."""
+        for field, values in zip(self._fields, copies, strict=True):
+            field.data[:] = values
+
     def nbytes(self) -> int:
         """The size of all fields."""
         return sum(field.data.nbytes for field in self._fields)

@@ -11,7 +11,7 @@ from slidewise.kernels.keyed import history_layout as layout
 from slidewise.live.history.conversion import TYPES
 from slidewise.live.history.states import RevisableStates
 from slidewise.live.history.store import HistoryStore
-from slidewise.live.native.plan import MOST_MISFITS, Misfit
+from slidewise.live.native.plan import EXACT, MOST_MISFITS, Misfit
 from slidewise.live.set_aside import LATE, PushResult
 from slidewise.live.types import EventRow, Key
 from slidewise.operators.values.hashing import plain
@@ -33,7 +33,6 @@ class HistoryWindows:
         self.misfits = 0
         self.table_plan: Any = None  # how Arrow tables of the newest schema are read
         self.refused_schema: Any = None  # one that no plan reads
-        self._all_count = False  # which `live.native.push_many` sets
         definition = live.definition
         self.likes = {name: like_column(definition, name) for name in definition.columns}
         self._columns = frozenset(definition.columns)
@@ -90,6 +89,8 @@ class HistoryWindows:
                 value = row[name]
                 if type(value) is not kind:
                     value = plain_value(value)
+                    if kind is float and type(value) is int and -EXACT <= value <= EXACT:
+                        value = float(value)
                 if type(value) is kind:
                     if kind is float:
                         floats[at] = value

@@ -13,7 +13,7 @@ from slidewise.kernels.keyed import rows as passes
 from slidewise.kernels.keyed.memory import Field
 from slidewise.kernels.passes.running import gathered, spread
 from slidewise.live.key_state import KeyState
-from slidewise.live.native.plan import Misfit
+from slidewise.live.native.plan import EXACT, Misfit
 from slidewise.live.native.store import MemberStore, NativeStore, SpecStore
 from slidewise.live.panes.row_pane import RowPane
 from slidewise.live.types import Key
@@ -151,8 +151,19 @@ def _running(spec: SpecStore, pane: Any) -> tuple[int, list[Any]]:
         raise Misfit
     states: list[Any] = []
     for at, member in enumerate(spec.members):
-        states.append(None if member.kernel is None or not pane.count else _spread(member, [pane.states[at]]))
+        if member.kernel is None or not pane.count:
+            states.append(None)
+        else:
+            states.append(_spread(member, [_of_floats(spec, member, pane.states[at])]))
     return pane.count, states
+
+
+def _of_floats(spec: SpecStore, member: MemberStore, state: Any) -> Any:
+    """A state as floats have it, where it is one of whole numbers, which is what the operator makes of itself."""
+    if [column.dtype for column in spec.inputs] == ["float64"] and type(state) is int and abs(state) <= EXACT:
+        lift = member.member.operator.lift
+        return lift(float(state)) if lift(state) == state else state
+    return state
 
 
 def _window(spec: SpecStore, pane: Any) -> tuple[list[Array], list[Any]]:
@@ -179,7 +190,9 @@ def columns_of_rows(spec: SpecStore, rows: Collection[Row]) -> list[Array]:
     dtypes = ["float64" if spec.floats else "int64", *(column.dtype for column in spec.inputs)]
     arrays = []
     for column, dtype in zip(columns, dtypes, strict=False):
-        if set(map(type, column)) - {_TYPES[dtype]}:
+        kinds = set(map(type, column))
+        whole_too = dtype == "float64" and kinds <= {int, float}
+        if kinds - {_TYPES[dtype]} and not (whole_too and all(-EXACT <= x <= EXACT for x in column if type(x) is int)):
             raise Misfit
         try:
             arrays.append(np.array(column, dtype))

@@ -9,6 +9,7 @@ From then on a key's windows go over with its next event: no event pays for all 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from slidewise.engine.window_spec import WindowSpec
@@ -27,7 +28,9 @@ FROM_EVENTS = 2_000
 MOST_MISFITS = 16  # events or batches that arrays do not hold, after which they are given up
 IN_BACKGROUND = True  # whether single events go on in panes while a thread compiles; batches wait for it
 _PLAIN_KINDS = ("rows", "time", "running")
+EXACT = 2**53  # whole numbers up to this one are floats without loss
 _NUMBERS = {float: "float64", int: "int64"}
+_LOOKED_AT = 64  # keys whose newest row tells whether a column has had floats
 
 
 class Misfit(Exception):
@@ -71,9 +74,13 @@ def _member_fits(operator: Any, algorithm: Any) -> bool:
 
 
 class Opening:
-    """What leads a live definition from panes to arrays: it looks at events until there have been enough of them."""
+    """What leads a live definition from panes to arrays: it looks at events until there have been enough of them.
 
-    def __init__(self, live: Live) -> None:
+    `floats` are columns that have had floats among whole numbers.
+    """
+
+    def __init__(self, live: Live, floats: frozenset[str] = frozenset()) -> None:
+        self.floats = floats
         self._live = live
         self._compiled: Callable[[], None] | None = None  # while a thread compiles: goes over once it is done
         self._attempts = 0
@@ -96,10 +103,22 @@ class Opening:
             return
         types = types_in_event(live, live.computed.extended(row))
         if types is not None and not live.kinds.unknown:
+            types |= dict.fromkeys(self.floats | _columns_with_floats(live, types), "float64")
             from slidewise.live.native import push
 
             begin = push.open_in_background if IN_BACKGROUND else push.open_windows
             self._compiled = begin(live, types, live.time_reader.fractions)
+
+
+def _columns_with_floats(live: Live, types: dict[str, str]) -> set[str]:
+    """The columns of whole numbers in this event that have a float in the newest row of one of the first keys."""
+    found = set()
+    for key_state in islice(live.key_states.values(), _LOOKED_AT):
+        for spec, pane in zip(live.specs, key_state.panes, strict=True):
+            if not spec.running and types.keys() & set(spec.columns) and pane.held():
+                row = pane.newest_row()[1:]
+                found |= {name for name, value in zip(spec.columns, row, strict=False) if type(value) is float}
+    return {name for name in found if types.get(name) == "int64"}
 
 
 def native_windows(live: Live, filtered: FilteredBatch) -> NativeWindows | None:

@@ -14,7 +14,7 @@ from slidewise.live.key_state import KeyState
 from slidewise.live.native.conversion import adopt, check_times
 from slidewise.live.native.event_pass import EventPass, event_entry, knows_columns, may_have_pass
 from slidewise.live.native.moving import Move, is_frozen, is_large
-from slidewise.live.native.plan import MOST_MISFITS, Misfit, store_of
+from slidewise.live.native.plan import EXACT, MOST_MISFITS, Misfit, Opening, store_of
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
 from slidewise.live.operator_errors import checked_arguments
@@ -38,9 +38,11 @@ class NativeWindows:
         self.store = store
         self.states = states
         self.misfits = 0
+        self.floats: set[str] = set()  # columns of whole numbers in which floats have come
         self.table_plan: Any = None  # how Arrow tables of the newest schema are read
         self.refused_schema: Any = None  # one that no plan reads
         definition = live.definition
+        self._float_columns = {column.name for column in store.inputs.values() if column.dtype == "float64"}
         self.likes = {name: like_column(definition, name) for name in definition.columns}
         self._readers: list[Any] = []  # for each set of arguments its spec, its columns, and the only one of them
         for number, reader in enumerate(live.readers):
@@ -157,8 +159,9 @@ class NativeWindows:
         for _, reader, columns, only in self._readers:
             if only is not None and type(row.get(only[0])) is float is only[1]:
                 continue
-            for value, (_, kind) in zip(reader.arguments(extended) or (), columns, strict=False):
-                if type(value) is not kind or (kind is int and not -(2**63) <= value < 2**63):
+            for value, (name, kind) in zip(reader.arguments(extended) or (), columns, strict=False):
+                number = self._number(kind, value, name)
+                if kind is int and not -(2**63) <= number < 2**63:
                     raise Misfit
         names = row.keys()
         if not names.isdisjoint(self._answered) or not names >= self._ordering:
@@ -205,13 +208,21 @@ class NativeWindows:
                 if values is None:
                     continue
                 for value, (name, kind) in zip(values, columns, strict=False):
-                    if type(value) is not kind:
-                        raise Misfit
-                    inputs[name][0] = value
+                    inputs[name][0] = self._number(kind, value, name)
         except (OverflowError, ValueError) as error:
             if isinstance(error, SlidewiseError):
                 raise
             raise Misfit from error  # a number of more than 64 bits
+
+    def _number(self, kind: type, value: Any, name: str) -> Any:
+        """A value as one of a column's kind: among floats whole numbers are floats, as in a table. Else a Misfit."""
+        if type(value) is kind:
+            return value
+        if kind is float and type(value) is int and -EXACT <= value <= EXACT:
+            return float(value)
+        if type(value) is float:
+            self.floats.add(name)
+        raise Misfit
 
     def read_at(self, row: EventRow, at: int) -> None:
         """Write what aggregates read of an event into some row."""
@@ -221,9 +232,7 @@ class NativeWindows:
                 values = reader.arguments(row)
                 store.one_counted[number][at] = values is not None
                 for value, (name, kind) in zip(values or (), columns, strict=False):
-                    if type(value) is not kind:
-                        raise Misfit
-                    store.one_input[name][at] = value
+                    store.one_input[name][at] = self._number(kind, value, name)
         except (OverflowError, ValueError) as error:
             if isinstance(error, SlidewiseError):
                 raise
@@ -300,26 +309,31 @@ class NativeWindows:
         """The slot of a key that has none yet; where it has panes, these go over to it. `one` event is to come, and
         fields of rows are free."""
         store, panes = self.store, self.states.panes
-        key_state = panes.get(key)
+        key_state = self.states.in_panes(key)
         if key_state is None:
             store.new_slots([key])
         elif one and is_large(key_state):
             self._move_at_once(key, key_state)
         else:
             self.states.end_move(key)
-            adopt(store, key, key_state)
-            del panes[key]
+            try:
+                adopt(store, key, key_state)
+                del panes[key]
+            except Misfit:  # states of whole numbers in a column of floats, perhaps
+                with store.kept_rows():
+                    self._move_at_once(key, key_state)
         return store.slots[key]
 
     def _moves(self, key: Key) -> bool:
         """Whether a key without a slot has panes that are too large to go over at once."""
-        key_state = self.states.panes.get(key)
+        key_state = self.states.in_panes(key)
         return key_state is not None and is_large(key_state) and not is_frozen(key_state)
 
     def _move(self, key: Key, result: T) -> T:
         """Let more of a key's windows go over, after panes have taken an event in with this result."""
         states, store = self.states, self.store
         key_state = states.panes[key]
+        assert isinstance(key_state, KeyState)
         try:
             check_times(store, key_state)
             move = states.moves.get(key)
@@ -350,12 +364,15 @@ class NativeWindows:
 
     def misfit(self, result: T) -> T:
         """Note that the panes took in what the arrays do not hold, with this result; after many such the arrays are
-        given up, key by key."""
+        given up, key by key; they may come again with columns of floats in the place of whole numbers."""
+        live = self.live
         self.misfits += 1
-        if self.misfits >= MOST_MISFITS:
-            self.live.native = None
-            if self.live.buffer is not None:
-                self.live.buffer.spill()
+        if self.misfits >= MOST_MISFITS and live.native is self:
+            live.native = None
+            if live.buffer is not None:
+                live.buffer.spill()
+            if self.floats:  # then arrays hold them once these columns are of floats
+                live.opening = Opening(live, frozenset(self.floats | self._float_columns))
         return result
 
 
@@ -400,6 +417,6 @@ def warm(store: NativeStore) -> None:
 
 
 def _begin(live: Live, store: NativeStore) -> None:
-    states = KeyStates(live.key_states, store, live.specs)  # type: ignore[arg-type]
+    states = KeyStates(live.key_states, store, live.specs)
     live.key_states = states
     live.native = NativeWindows(live, store, states)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class KeyStates(MutableMapping[Key, Any]):
     """The state of each key: that of a key whose windows lie in arrays is a `NativeKeyState`, for reading only."""
 
-    def __init__(self, panes: dict[Key, KeyState], store: NativeStore, specs: Sequence[WindowSpec]) -> None:
-        self.panes = panes
+    def __init__(self, panes: MutableMapping[Key, KeyState], store: NativeStore, specs: Sequence[WindowSpec]) -> None:
+        self.panes = panes  # or states in earlier arrays, which held another type of number
         self.store = store
         self.moves: dict[Key, Move] = {}  # of keys whose large windows go over to the arrays
         self._specs = specs
@@ -50,7 +50,12 @@ class KeyStates(MutableMapping[Key, Any]):
         if slot is not None:
             self.panes[key] = key_state_of(self.store, slot, self._specs)
             self.store.release(key)
-        return self.panes.get(key)
+        return self.in_panes(key)
+
+    def in_panes(self, key: Key) -> KeyState | None:
+        """The state of a key without a slot as panes, which may be changed; None where it has had no events."""
+        panes = self.panes
+        return panes.own(key) if isinstance(panes, KeyStates) else panes.get(key)
 
     def __setitem__(self, key: Key, key_state: KeyState) -> None:
         if key in self.store.slots:

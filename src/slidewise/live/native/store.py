@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -340,6 +341,15 @@ class NativeStore:
             for field in self.counted:
                 field.data[:] = True
             self.bind()
+
+    @contextmanager
+    def kept_rows(self) -> Iterator[None]:
+        """Leave the rows of a batch that have been read as they are, whatever else goes through their fields."""
+        kept = self.row_room.copies()
+        try:
+            yield
+        finally:
+            self.row_room.put_back(kept)
 
     def release_rows(self) -> None:
         """Let go of the fields of a large batch."""
