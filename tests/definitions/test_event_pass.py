@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from live_outcomes import outcome
 
 import slidewise as sw
+from slidewise.kernels.compiler import tiers
 from slidewise.kernels.keyed import events
 from slidewise.kernels.keyed.objects import OBJECT, entry_of
 from slidewise.live.native import event_pass, plan
@@ -345,6 +346,7 @@ def test_datetimes_are_read_where_they_lie(moment: datetime, zoned: bool) -> Non
 
 def test_a_thread_makes_it_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "IN_BACKGROUND", True)
+    monkeypatch.delenv(tiers.VARIABLE, raising=False)
     monkeypatch.setattr(event_pass, "_compiling", event_pass._Compiling())
     both = Both(sw.Sliding(by="k", on="t", peak=sw.max("x").over(20)))
     time = 0

@@ -29,6 +29,11 @@ def compile_always() -> None:
     os.environ[VARIABLE] = ALWAYS
 
 
+def compiles_always() -> bool:
+    """Whether nothing runs as plain Python, or waits for a thread that compiles."""
+    return os.environ.get(VARIABLE) == ALWAYS
+
+
 def compile_later(dispatcher: object) -> None:
     """Let Python run the first calls of a kernel, where they are small."""
     if isinstance(dispatcher, Dispatcher):  # and not where NUMBA_DISABLE_JIT is set
@@ -50,7 +55,7 @@ class Tiered:
 
     def _is_for_python(self, arguments: tuple[Any, ...]) -> bool:
         """Whether a call costs less by Python than by compiling, as far as is known."""
-        if self._seconds >= BUDGET or os.environ.get(VARIABLE) == ALWAYS:
+        if self._seconds >= BUDGET or compiles_always():
             return False
         arrays = [x for x in arguments if isinstance(x, np.ndarray)]
         if not arrays or any(len(x) > FEW or x.dtype not in _DTYPES for x in arrays):

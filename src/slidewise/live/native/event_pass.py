@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slidewise.kernels.compiler.tiers import compiles_always
 from slidewise.kernels.keyed import events
 from slidewise.kernels.keyed import rows as passes
 from slidewise.kernels.keyed.memory import AddressBlock, Field
@@ -168,7 +169,7 @@ _compiling = _Compiling()
 def event_entry() -> Entry | None:
     """The compiled function, or None as long as there is none."""
     if not _compiling.done:
-        if not plan.IN_BACKGROUND:
+        if not plan.IN_BACKGROUND or compiles_always():
             _compiling.run()
         elif _compiling.thread is None:
             _compiling.thread = Thread(target=_compiling.run, name="slidewise-compile")

@@ -53,6 +53,8 @@ def _live(definition: Sliding, table: pa.Table) -> None:
         live.push_many(piece)
     if definition.every is None:
         live.get_many(table.slice(0, 1).select(definition.by))
+        for row in table.slice(len(table) - 1).to_pylist():
+            live.push(row)
 
 
 def _as_of(definition: Sliding, table: pa.Table) -> None:
