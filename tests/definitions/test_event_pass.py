@@ -289,6 +289,19 @@ def test_a_stream_of_other_events_stops_asking() -> None:
     assert live.event_pass is not None
     assert live.event_pass.taken == 0
     assert live._event_entry is None
+    for number in range(event_pass_limit()):  # but for a try now and then
+        live.push({"k": 1, "t": start.astimezone(UTC) + timedelta(days=1, seconds=number), "x": 0.5})
+    assert live.event_pass.taken > 0
+
+
+def test_new_keys_are_no_reason_to_stop() -> None:
+    live = sw.Sliding(by="k", on="t", peak=sw.max("x").over(20)).live()
+    for number in range(2 * event_pass_limit()):
+        live.push({"k": number, "t": 0, "x": 0.5})
+    assert live.event_pass is not None
+    assert live.event_pass.taken == 0
+    live.push({"k": 7, "t": 1, "x": 0.5})
+    assert live.event_pass.taken == 1
 
 
 def event_pass_limit() -> int:

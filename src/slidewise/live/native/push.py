@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TYPES: dict[str, type] = {"float64": float, "int64": int}
-_FEW_LEFT = 1_000  # events that the pass over single ones may leave to others before it has to take more than these
+_FEW_LEFT = 1_000  # events that the pass over single ones may leave to others before it has to take most of them
 
 
 class NativeWindows:
@@ -53,7 +53,7 @@ class NativeWindows:
         self._ordering = frozenset(definition.ordering)
         self._may_have_pass = may_have_pass(live, store)
         self.event_pass: EventPass | None = None  # over single events, once it is compiled and columns are known
-        self._left = 0  # events that it has left to others
+        self._left = 0  # events of known keys that it has left to others
         self._passes_computed = False  # whether the next event goes through it and expressions behind it
 
     def push(self, row: EventRow) -> Any:
@@ -74,11 +74,13 @@ class NativeWindows:
             return live._late(row, key, time, self.states[key])
         live.events += 1
         if self._may_have_pass:
+            self._left += slot is not None
             self._begin_event_pass()
         return answers
 
     def _begin_event_pass(self) -> None:
-        """Let the events to come go through the pass over single ones, unless it leaves most of them to others."""
+        """Let the events to come go through the pass over single ones; where it has left many of known keys to others,
+        only now and then."""
         live, aside = self.live, self.live.aside
         if self.event_pass is None:
             entry = event_entry()
@@ -88,8 +90,7 @@ class NativeWindows:
         elif self.store.kind == passes.WHOLE and live.time_reader.fractions:
             return
         if aside.guard is None and aside.released is None and not aside.rows:
-            self._left += 1
-            if self._left <= _FEW_LEFT + self.event_pass.taken // 4:
+            if self._left <= _FEW_LEFT + self.event_pass.taken // 4 or not self._left % _FEW_LEFT:
                 live.go_through(self.event_pass)
                 self._passes_computed = not self.event_pass.is_whole
 
