@@ -89,10 +89,10 @@ class NativeWindows:
             self.event_pass = EventPass(live, self.store, entry)
         elif self.store.kind == passes.WHOLE and live.time_reader.fractions:
             return
-        if aside.guard is None and aside.released is None and not aside.rows:
-            if self._left <= _FEW_LEFT + self.event_pass.taken // 4 or not self._left % _FEW_LEFT:
-                live.go_through(self.event_pass)
-                self._passes_computed = not self.event_pass.is_whole
+        asks = self._left <= _FEW_LEFT + self.event_pass.taken // 4 or not self._left % _FEW_LEFT
+        if asks and aside.guard is None and aside.released is None and not aside.rows:
+            live.go_through(self.event_pass)
+            self._passes_computed = not self.event_pass.is_whole
 
     def _answer_by_pass(self, row: EventRow) -> dict[str, Any] | None:
         """Take an event in through the pass over single ones, and compute what expressions make of it and its answers;
