@@ -114,8 +114,11 @@ def adopt(store: NativeStore, key: Key, key_state: KeyState) -> int:
 
 
 def check_times(store: NativeStore, key_state: KeyState) -> None:
-    """Refuse a key whose newest time is of another type than those in the arrays, by a Misfit."""
-    if store.kind != passes.NO_TIME and type(key_state.now) is not (float if store.kind == passes.FLOATS else int):
+    """Refuse a key whose newest time is none that the arrays hold, by a Misfit."""
+    now = key_state.now
+    if store.kind == passes.FLOATS and type(now) is not float:
+        raise Misfit
+    if store.kind == passes.WHOLE and (type(now) is not int or not -(2**63) <= now < 2**63):
         raise Misfit
 
 

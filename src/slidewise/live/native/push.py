@@ -126,7 +126,11 @@ class NativeWindows:
         live, store = self.live, self.store
         key, time, _ = live.read(row)
         slot = store.slots.get(key)
-        newest = None if slot is None else store.newest_of(slot)
+        if slot is None:
+            key_state = self.states.in_panes(key)
+            newest = None if key_state is None else key_state.now
+        else:
+            newest = store.newest_of(slot)
         if newest is None or time >= newest:
             extended = live.computed.extended(row)
             for spec in live.specs:
