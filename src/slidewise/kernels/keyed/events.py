@@ -191,12 +191,13 @@ def _read_inputs(block: int, program: int, row: int, readers: int) -> int:
             if not counts and flag != load_int64(program, FALSE) and flag != load_int64(program, NONE):
                 return 0
         readers += 24
-        for c in range(columns):
-            if counts:
-                read = _read_column(block, program, row, readers + 24 * c)
-                if read < 0:
-                    return 0
-                counts = read > 0
+        reads = counts
+        for c in range(columns if reads else 0):
+            column = readers + 24 * c
+            read = _read_column(block, program, row, column) if counts else 0
+            if read < 0 or (not counts and dict_get(row, load_int64(column, 0)) == 0):
+                return 0
+            counts = read > 0
         store_bool(counted, 0, counts)
         readers += 24 * columns
     return readers

@@ -123,18 +123,23 @@ class NativeWindows:
 
     def check(self, row: EventRow) -> None:
         """Refuse an event that its operators refuse, unless it is late, before its key's windows become panes."""
-        live, store = self.live, self.store
+        live = self.live
         key, time, _ = live.read(row)
-        slot = store.slots.get(key)
+        slot = self.store.slots.get(key)
         if slot is None:
             key_state = self.states.in_panes(key)
-            newest = None if key_state is None else key_state.now
+            is_late = key_state is not None and time is not None and time < key_state.now
         else:
-            newest = store.newest_of(slot)
-        if newest is None or time >= newest:
+            is_late = self._is_late(slot, time)
+        if not is_late:
             extended = live.computed.extended(row)
             for spec in live.specs:
                 checked_arguments(spec, extended)
+
+    def _is_late(self, slot: int, time: Any) -> bool:
+        """Whether a time lies before the newest of a slot that has had events."""
+        store = self.store
+        return bool(time is not None and store.counts.data[slot] and time < store.newest_of(slot))
 
     def _answer_new(self, row: EventRow, key: Key, time: Any) -> dict[str, Any] | None:
         """The same as `answer` for a key that has no slot, which gets one."""
@@ -246,7 +251,12 @@ class NativeWindows:
     def answer(self, row: EventRow, slot: int, time: Any) -> dict[str, Any] | None:
         """Take an event into the windows of a slot, and answer it; None where it is late, and nothing has changed."""
         live, store = self.live, self.store
-        self._read(live.computed.extended(row))
+        try:
+            self._read(live.computed.extended(row))
+        except SlidewiseError:
+            if self._is_late(slot, time):
+                return None
+            raise
         store.one_slot[0] = slot
         kind = store.kind
         if kind:
