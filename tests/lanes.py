@@ -404,18 +404,24 @@ def run(lane: str, cases: list[Case]) -> dict[str, list[dict[str, Any]]]:
             *((CASE, *definition.by), definition.on, definition.ties, definition.columns),
             *(definition.every, definition.offset),
         )
-        numbered = [
-            case.table.append_column(CASE, pa.array([i] * len(case.table), pa.int64())).append_column(
-                ROW, pa.array(range(len(case.table)), pa.int64())
-            )
-            for i, case in enumerate(members)
-        ]
-        answers = LANES[lane](joint, pa.concat_tables(numbered)).to_pylist()
+        numbers: dict[int, int] = {}  # cases that have one table share its rows, and the number of the first of them
         for i, case in enumerate(members):
+            numbers.setdefault(id(case.table), i)
+        numbered = [
+            members[i]
+            .table.append_column(CASE, pa.array([i] * len(members[i].table), pa.int64()))
+            .append_column(ROW, pa.array(range(len(members[i].table)), pa.int64()))
+            for i in numbers.values()
+        ]
+        answers: dict[int, list[dict[str, Any]]] = {i: [] for i in numbers.values()}
+        for row in LANES[lane](joint, pa.concat_tables(numbered)).to_pylist():
+            answers[row[CASE]].append(row)
+        for case in members:
+            mine = answers[numbers[id(case.table)]]
             if definition.every is not None:
-                found[case.name] = _beats_of(case, [row for row in answers if row[CASE] == i])
+                found[case.name] = _beats_of(case, mine)
                 continue
-            mine = sorted((row for row in answers if row[CASE] == i), key=lambda row: row[ROW])
+            mine.sort(key=lambda row: row[ROW])
             found[case.name] = [{name: plain(row[name]) for name in definition.columns} for row in mine]
     return found
 
@@ -466,12 +472,11 @@ def run_together(lane: str, cases: list[Case]) -> dict[str, tuple[Case, list[dic
     rows of equal time further, so each case comes with those as its `ties`.
     """
     jobs: dict[Any, list[Case]] = defaultdict(list)
+    tables: dict[Any, pa.Table] = {}  # a table of several cases stays one, whose rows they share
     for case in cases:
         definition, on = case.definition, str(case.definition.on)
         kind = case.table.schema.field(on).type
-        table = case.table.set_column(
-            case.table.schema.get_field_index(on), on, case.table.column(on).cast(pa.timestamp("us", "UTC"))
-        )
+        table = tables.setdefault((id(case.table), on), in_microseconds(case))
         alike = (definition.by, on, definition.ties, table.schema, pa.types.is_date(kind))
         jobs[alike].append(Case(case.name, definition, table))
     found: dict[str, tuple[Case, list[dict[str, Any]]]] = {}
