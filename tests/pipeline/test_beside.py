@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import slidewise as sw
+from slidewise.errors import SlidewiseError
 from slidewise.kernels.compiler import cache
+from slidewise.pipeline import commands
 from slidewise.pipeline.job.job import Job, read_job
 from slidewise.pipeline.warming import beside
 from slidewise.pipeline.warming.beside import Beside, compiling_beside, is_large
@@ -215,3 +219,30 @@ def test_a_source_is_large_by_the_bytes_of_its_files(tmp_path: Path) -> None:
     for paths, large in (("folder", True), ("folder/*.csv", True), ("folder/0.csv", False), ("missing.csv", False)):
         assert is_large(Job(definition, (str(tmp_path / paths),), "sink")) == large
     assert not is_large(Job(definition, ("s3://somewhere/rows",), "sink"))
+
+
+def test_a_run_compiles_beside_it_from_before_spark_starts_until_its_end(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the master, the settings and the replay that the command line asks for; also where Spark does not start."""
+    happened: list[Any] = []
+
+    @contextmanager
+    def recorded(wanted: Beside, _job: Job, master: str | None, conf: dict[str, str]) -> Iterator[None]:
+        happened.append((wanted, master, conf))
+        try:
+            yield
+        finally:
+            happened.append("ended")
+
+    def no_spark(*_arguments: object) -> None:
+        happened.append("Spark")
+        raise SlidewiseError("no Spark today")
+
+    monkeypatch.setattr(commands, "compiling_beside", recorded)
+    monkeypatch.setattr(commands, "start", no_spark)
+    file = tmp_path / "read.toml"
+    settings = commands.RunSettings(master="local[3]", conf={"spark.ui.enabled": "false"}, replay=True)
+    with pytest.raises(SlidewiseError, match="no Spark today"):
+        commands.run_file(file, settings)
+    assert happened == [(Beside(file, replay=True), "local[3]", settings.conf), "Spark", "ended"]
