@@ -25,6 +25,7 @@ from slidewise.pipeline.report.page import rows_of, write_report
 from slidewise.pipeline.run import Summary, run, timed
 from slidewise.pipeline.spark_session import start
 from slidewise.pipeline.synthetic_events import write_events
+from slidewise.pipeline.warming.beside import Beside, compiling_beside
 from slidewise.spark.failures import reason
 from slidewise.spark.ship.ship import ship
 
@@ -58,7 +59,7 @@ def run_file(path: str | Path, settings: RunSettings, console: Console | None = 
     """Run the job that a file describes."""
     job = read_job(path, imports=settings.imports)
     check_free(job, settings.overwrite)
-    return _run_job(job, settings, console or Console(highlight=False), {})
+    return _run_job(Path(path), job, settings, console or Console(highlight=False), {})
 
 
 def demo(folder: str, file: str | None, events: int, settings: RunSettings, console: Console | None = None) -> Summary:
@@ -75,17 +76,19 @@ def demo(folder: str, file: str | None, events: int, settings: RunSettings, cons
     if file is None:
         with timed(TerminalStages(console), MAKE, seconds):
             write_events(source, events, malformed=min(BROKEN, events // 1_000))
-    summary = _run_job(read_job(job), settings, console, seconds)
+    summary = _run_job(job, read_job(job), settings, console, seconds)
     console.print(f"the job        {job}")
     return summary
 
 
-def _run_job(job: Job, settings: RunSettings, console: Console, seconds: dict[str, float]) -> Summary:
-    """Run a job on a session of its own, replay it and report on it; `seconds` are those of stages before."""
+def _run_job(file: Path, job: Job, settings: RunSettings, console: Console, seconds: dict[str, float]) -> Summary:
+    """Run the job of a file on a session of its own, replay it and report on it; `seconds` are of stages before."""
     if settings.replay:
         check_replay(job)
     stages = TerminalStages(console)
-    with session_of(job, settings, stages, seconds) as spark:
+    wanted = Beside(file, job.labels is not None, settings.replay)
+    master, conf = settings.master or job.master, {**job.conf, **settings.conf}
+    with compiling_beside(wanted, job, master, conf), session_of(job, settings, stages, seconds) as spark:
         check = partial(check_replay, job) if settings.replay else None
         summary = run(job, spark, settings.overwrite, stages, check)
         summary.seconds = {**seconds, **summary.seconds}

@@ -80,6 +80,12 @@ def choose_python(conf: Mapping[str, str]) -> None:
         os.environ.setdefault(variable, sys.executable)
 
 
+def workers_python(conf: Mapping[str, str]) -> str:
+    """The Python that Spark's workers run: that of the settings, of the environment, or this one."""
+    (setting,) = _PYTHONS["PYSPARK_PYTHON"]
+    return conf.get(setting) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
 def with_attempts(master: str) -> str:
     """A local master that tries a task several times, unless it says how often itself.
 

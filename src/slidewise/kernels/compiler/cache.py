@@ -29,6 +29,7 @@ from slidewise.kernels.compiler.turns import LOCK_FILE
 VARIABLE = "SLIDEWISE_CACHE_DIR"
 OFF = "off"
 SUFFIX = ".kernel"
+NOTE = ".note"  # of a file that says what has been compiled already
 
 _PREFIX = "kernels-"
 _FOLDERS = re.compile(rf"{_PREFIX}[0-9a-f]{{20}}")
@@ -124,7 +125,7 @@ def _remove_unused(parent: Path) -> None:
             if descriptor is None or time.time() - os.fstat(descriptor).st_mtime < _UNUSED:
                 continue
             for file in os.listdir(descriptor):
-                is_ours = file.endswith((SUFFIX, UNFINISHED)) or file == LOCK_FILE
+                is_ours = file.endswith((SUFFIX, NOTE, UNFINISHED)) or file == LOCK_FILE
                 if is_ours and stat.S_ISREG(os.lstat(file, dir_fd=descriptor).st_mode):
                     os.unlink(file, dir_fd=descriptor)
             folder.path.rmdir()  # which it refuses where anything else lies there

@@ -87,7 +87,7 @@ def read_job(path: str | Path, *, imports: bool = False, stream: bool = False) -
 
 def job_of(document: TomlDocument, folder: Path, imports: bool = False, stream: bool = False) -> Job:
     """The job of a document; a mistake is an error that names its line. All is validated before any import."""
-    job = _validated(document, folder, stream)
+    job = unresolved_job(document, folder, stream)
     definition = resolve(document, job.definition, folder, imports)
     if job.stream is None:
         return replace(job, definition=definition, transform=_options(document, definition))
@@ -96,7 +96,7 @@ def job_of(document: TomlDocument, folder: Path, imports: bool = False, stream: 
     return replace(job, definition=definition, stream=replace(job.stream, transform=options))
 
 
-def _validated(document: TomlDocument, folder: Path, stream: bool) -> Job:
+def unresolved_job(document: TomlDocument, folder: Path, stream: bool = False) -> Job:
     """The job with stand-ins for the user's own operators."""
     document.table(
         (),

@@ -22,7 +22,7 @@ from slidewise.kernels.compiler.tiers import compile_always
 from slidewise.operators import CATALOGUE
 from slidewise.operators.examples import WINDOW, example
 from slidewise.pipeline.job.definition_table import definition_document, definition_of
-from slidewise.pipeline.job.job import read_job
+from slidewise.pipeline.job.job import unresolved_job
 from slidewise.pipeline.warming.column_types import ColumnTypes, type_called, types_for, types_in_file, types_in_job
 from slidewise.sliding import Sliding
 
@@ -68,7 +68,7 @@ def warm_command(wanted: WarmSettings, console: Console | None = None) -> int:
     else:
         described, tasks, left_out = _tasks_of_file(wanted)
         say(described)
-    processes = min(wanted.processes or _cores(), len(tasks))
+    processes = min(wanted.processes or cores(), len(tasks))
     before = _kernels(folder.path)
     began = time.perf_counter()
     failures = _run(tasks, processes, console)
@@ -106,12 +106,12 @@ def _tasks_of_operators() -> Iterator[WarmTask]:
 def _tasks_of_file(wanted: WarmSettings) -> tuple[str, list[WarmTask], list[str]]:
     """What a definition's columns are taken to be; its columns one by one, then all together; and what is left out."""
     assert wanted.file is not None
-    definition, known = _read(wanted.file)
+    definition, known = read_definition(wanted.file)
     own = {name for name, _ in own_paths(definition.columns)}
     columns = {name: column for name, column in definition.columns.items() if name not in own}
     if not columns:
         raise SlidewiseError(f"{wanted.file} has operators of your own only, which are compiled in each process")
-    builtin = _with_columns(definition, columns)
+    builtin = with_columns(definition, columns)
     if wanted.rows is not None:
         known |= types_in_file(wanted.rows)
     for name, kind in (wanted.types or {}).items():
@@ -123,21 +123,21 @@ def _tasks_of_file(wanted: WarmSettings) -> tuple[str, list[WarmTask], list[str]
     for types in all_types:
         named = {name: str(kind) for name, kind in types.types.items()}
         for name, column in columns.items() if len(columns) > 1 else ():
-            tasks.append(WarmTask(_with_columns(definition, {name: column}).to_dict(), named))
+            tasks.append(WarmTask(with_columns(definition, {name: column}).to_dict(), named))
         tasks.append(WarmTask(builtin.to_dict(), named))
     return _described(all_types), tasks, sorted(own)
 
 
-def _read(file: str) -> tuple[Sliding, dict[str, Any]]:
+def read_definition(file: str) -> tuple[Sliding, dict[str, Any]]:
     """The definition in a file, a job's or one by itself, and the types of columns that a job knows."""
     path = Path(file)
     document = definition_document(path)
     if "definition" not in document.data or "source" not in document.data:
         return definition_of(document), {}
-    return definition_of(document), types_in_job(read_job(path))
+    return definition_of(document), types_in_job(unresolved_job(document, path.parent))
 
 
-def _with_columns(definition: Sliding, columns: Mapping[str, Any]) -> Sliding:
+def with_columns(definition: Sliding, columns: Mapping[str, Any]) -> Sliding:
     """The definition with these columns instead of its own."""
     return Sliding(definition.by, definition.on, definition.ties, columns, definition.every, definition.offset)
 
@@ -196,5 +196,6 @@ def _kernels(folder: Path) -> set[str]:
     return {name for name in os.listdir(folder) if name.endswith(SUFFIX)}
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,9 @@ from slidewise.spark.batch.query_evaluator import QueryEvaluator
 from slidewise.spark.column_names import QUERY, label_name
 from slidewise.spark.state.buckets import HASH
 from slidewise.spark.state.directory import MicroBatch
+from slidewise.spark.state.pages import MAX_PAGE_BYTES, MemoryStore
+from slidewise.spark.state.seven_bits import decode_text, encode_text
+from slidewise.spark.state.shard_state import stored_columns
 from slidewise.spark.stream.beat_shard import make_shard
 from slidewise.spark.stream.shard import QueryTerms
 from slidewise.spark.types import answer_type_of
@@ -28,12 +32,13 @@ Lane = Callable[[Sliding, pa.Table], object]
 _PIECES = 4
 _FINGERPRINT = "00" * 16
 _LATER = 10**9  # milliseconds past the newest row, when all have been answered
+_CLOSE = 1_700_000_000 * 10**6  # where rows begin that come a microsecond after one another
 
 
-def run_lanes(definition: Sliding, table: pa.Table) -> list[str]:
-    """Run all lanes over a table; those which refuse the definition, with the reason."""
+def run_lanes(definition: Sliding, table: pa.Table, lanes: Sequence[Lane] | None = None) -> list[str]:
+    """Run lanes, or all, over a table; those which refuse the definition, with the reason."""
     refused = []
-    for lane in LANES:
+    for lane in LANES if lanes is None else lanes:
         try:
             lane(definition, table)
         except SlidewiseError as error:
@@ -65,8 +70,13 @@ def _spark(definition: Sliding, table: pa.Table) -> None:
     """What a task of Spark does with rows sorted by key and time."""
     names = [*definition.by, *([] if definition.on is None else [definition.on])]
     table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names])) if names else table
-    evaluator = BatchEvaluator(definition) if definition.every is None else BeatEvaluator(definition)
-    _exhaust(evaluate_tables(evaluator, _pieces(table)))
+    _exhaust(evaluate_tables(_evaluator(definition), _pieces(table)))
+    with for_few_rows():
+        _exhaust(evaluate_tables(_evaluator(definition), _pieces(table)))
+
+
+def _evaluator(definition: Sliding) -> BatchEvaluator | BeatEvaluator:
+    return BatchEvaluator(definition) if definition.every is None else BeatEvaluator(definition)
 
 
 def _spark_as_of(definition: Sliding, table: pa.Table) -> None:
@@ -103,23 +113,43 @@ def _stream(definition: Sliding, table: pa.Table) -> None:
     keys = table.select(definition.by).to_pylist()
     numbers = {key: i for i, key in enumerate(dict.fromkeys(tuple(row.values()) for row in keys))}
     hashed = table.add_column(0, HASH, pa.array([numbers[tuple(row.values())] for row in keys], pa.int64()))
+    newest = pc.max(table.column(definition.on)).cast(pa.int64()).as_py() // 1_000
     for piece in [*_pieces(hashed), hashed.slice(0, 0)]:
-        newest = pc.max(table.column(definition.on)).cast(pa.int64()).as_py() // 1_000
         watermark = 0 if len(piece) else newest + _LATER
         call_shard(make_shard(terms), terms, store, 0, [piece], watermark, MicroBatch(None, 0))
+    if definition.every is None:
+        _stream_of_one_key(definition, terms, hashed)
+
+
+def _stream_of_one_key(definition: Sliding, terms: QueryTerms, hashed: pa.Table) -> None:
+    """The same with rows of one key so close to one another that it gets pages of its own."""
+    stored = hashed.select([name for name in stored_columns(definition) if name in hashed.column_names])
+    count = 2 * MAX_PAGE_BYTES * len(stored) // stored.nbytes
+    numbers = np.arange(count) % len(hashed)
+    store = _Pages()
+    for turn, size in enumerate((count, count // 16, count // 16)):
+        columns = {name: hashed.column(name).take(pa.array(numbers[:size])) for name in hashed.column_names}
+        for name in (HASH, *definition.by):
+            columns[name] = hashed.column(name).take(pa.array(np.zeros(size, np.int64)))
+        first = _CLOSE + turn * 10**6
+        columns[str(definition.on)] = pa.array(first + np.arange(size))
+        rows = pa.table(columns).cast(hashed.schema)
+        call_shard(make_shard(terms), terms, store, 0, [rows], first // 1_000 + 999, MicroBatch(None, 0))
 
 
 LANES: tuple[Lane, ...] = (_table, _live, _as_of, _spark, _spark_as_of, _stream)
 
 
-class _Pages(dict[int, bytes]):
-    """A stream's pages in memory."""
+def lanes_of_job(labels: bool, replay: bool) -> tuple[Lane, ...]:
+    """The lanes that a job's definition runs through: over its rows or at its labels, and as a stream."""
+    return (_spark_as_of if labels else _spark, *([_stream] if replay else []))
+
+
+class _Pages(MemoryStore):
+    """A stream's pages in memory, where each has been the text that Spark's state holds."""
 
     def put(self, number: int, page: bytes) -> None:
-        self[number] = page
-
-    def remove(self, number: int) -> None:
-        self.pop(number, None)
+        super().put(number, decode_text(encode_text(page)))
 
 
 def _labels(definition: Sliding, table: pa.Table) -> pa.Table:

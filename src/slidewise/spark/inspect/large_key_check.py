@@ -27,8 +27,8 @@ def check_large_key(key: LargeKey, newest: int) -> None:
                 require(times[-1] <= newest, "its rows are newer than their key's newest time")
                 last = times[-1]
             if number < key._tail:
-                for group, of_group in zip(key._groups, states, strict=True):
-                    of_group.append(key._fold(group, chunk) if group.bounded else None)
+                for of_group, state in zip(states, key._folded(chunk), strict=True):
+                    of_group.append(state)
     with reading("the header of a large key"):
         require(places[key._tail] == key._tail_at and end == key.count, "chunks have other numbers of rows")
         for chunk_number, at in key._starts:

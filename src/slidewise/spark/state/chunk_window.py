@@ -51,17 +51,27 @@ class ChunkAggregates:
         ]
         return older[0] + newer[0], tuple(parts)
 
-    def fold(self, rows: SortedRows) -> State:
-        """The state of a chunk's rows."""
-        columns, valid = columns_of(rows, self.spec)
-        count = rows.count if valid is None else int(valid.sum())
-        if not count:
-            return None
+
+def folded(groups: list[ChunkAggregates], rows: SortedRows) -> list[State]:
+    """The state of a chunk's rows for each group; None where no row counts, or states have no bounded size.
+
+    Windows of several lengths share what they have in common.
+    """
+    states: list[State] = []
+    shared: dict[tuple[Any, ...], Any] = {}  # the state by the operator and what it reads
+    for group in groups:
+        spec = group.spec
+        columns, valid = columns_of(rows, spec)
+        count = 0 if not group.bounded else rows.count if valid is None else int(valid.sum())
         parts: list[Any] = []
-        for member, run in zip(self.spec.members, self.passes, strict=True):
-            data = numeric_inputs(member, columns)
-            parts.append(None if run is None else run.fold(data if valid is None else [x[valid] for x in data]))
-        return count, tuple(parts)
+        for member, run in zip(spec.members, group.passes, strict=True) if count else ():
+            key = id(member.operator), spec.columns, spec.condition
+            if run is not None and key not in shared:
+                data = numeric_inputs(member, columns)
+                shared[key] = run.fold(data if valid is None else [x[valid] for x in data])
+            parts.append(None if run is None else shared[key])
+        states.append((count, tuple(parts)) if count else None)
+    return states
 
 
 def chunk_aggregates(specs: list[WindowSpec], sample: SortedRows, numbers: bool = False) -> list[ChunkAggregates]:

@@ -38,7 +38,7 @@ from slidewise.kernels.codegen.kernel import Answers
 from slidewise.kernels.passes.spanning import Spanning
 from slidewise.spark.sort.sorted_rows import SortedRows, microseconds
 from slidewise.spark.state.cell_table import NEWEST, CellTables, state_of
-from slidewise.spark.state.chunk_window import ChunkAggregates, ChunkWindow, State, numeric_inputs
+from slidewise.spark.state.chunk_window import ChunkAggregates, ChunkWindow, State, folded, numeric_inputs
 from slidewise.spark.state.page_checks import MOST_CHUNKS, check_row_order, check_state, reading, require, whole
 from slidewise.spark.state.pages import LARGE_KEY_BITS, Pages, batch_to_bytes, one_batch, table_from_bytes
 
@@ -293,14 +293,15 @@ class LargeKey:
             closed, table = table.slice(0, size), table.slice(size)
             self._pages.write(self._base + 1 + self._tail, batch_to_bytes(one_batch(closed)))
             self._tail, self._tail_at = self._tail + 1, self._tail_at + size
-            for group, window in zip(self._groups, self._windows, strict=True):
+            for group, window, state in zip(self._groups, self._windows, self._folded(closed), strict=True):
                 if group.bounded:
-                    window.insert(self._fold(group, closed))
+                    window.insert(state)
         self._pages.write(self._base + 1 + self._tail, batch_to_bytes(one_batch(table)))
         return table
 
-    def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
-        return group.fold(SortedRows(chunk, self._definition, np.zeros(len(chunk), np.int64)))
+    def _folded(self, chunk: pa.Table) -> list[State]:
+        """The state of a chunk's rows for each group; None where states have no bounded size."""
+        return folded(self._groups, SortedRows(chunk, self._definition, np.zeros(len(chunk), np.int64)))
 
     def _finish(self) -> None:
         """Drop what lies before every window, and write the header."""
@@ -410,8 +411,9 @@ class LargeCells(LargeKey):
     def _newest(self, rows: pa.Table) -> int:
         return int(rows.column(NEWEST)[-1].as_py())
 
-    def _fold(self, group: ChunkAggregates, chunk: pa.Table) -> State:
-        return state_of(group, self._tables.cells(chunk, group.spec.members))
+    def _folded(self, chunk: pa.Table) -> list[State]:
+        cells = self._tables.cells
+        return [state_of(group, cells(chunk, group.spec.members)) if group.bounded else None for group in self._groups]
 
     def _append(self, tail: pa.Table, rows: pa.Table) -> pa.Table:
         both = pa.concat_tables([tail, rows]).slice(self._passed)
