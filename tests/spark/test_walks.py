@@ -76,14 +76,21 @@ def test_tables() -> None:
     check("tables", lambda: lambda: DEFINITION(TABLE))
 
 
-@pytest.mark.parametrize(("lane", "from_events"), [("live, in arrays", 1), ("live, in panes", 10**9)])
-def test_single_events(lane: str, from_events: int, monkeypatch: pytest.MonkeyPatch) -> None:
+class Event(dict[str, Any]):
+    """An event that is no plain dict, and so is read by Python."""
+
+
+@pytest.mark.parametrize(
+    ("lane", "from_events", "kind"),
+    [("live, in arrays", 1, dict), ("live, in arrays, by Python", 1, Event), ("live, in panes", 10**9, dict)],
+)
+def test_single_events(lane: str, from_events: int, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "FROM_EVENTS", from_events)
     monkeypatch.setattr(plan, "IN_BACKGROUND", False)
 
     def prepare() -> Callable[[], object]:
         live = DEFINITION.live()
-        rows = TABLE.to_pylist()
+        rows = [kind(row) for row in TABLE.to_pylist()]
         for row in rows[:100]:
             live.push(row)
         return lambda: [live.push(row) for row in rows[100:]]
