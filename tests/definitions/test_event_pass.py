@@ -364,7 +364,8 @@ def test_datetimes_are_read_where_they_lie(moment: datetime, zoned: bool) -> Non
 def test_a_thread_makes_it_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "IN_BACKGROUND", True)
     monkeypatch.delenv(tiers.VARIABLE, raising=False)
-    monkeypatch.setattr(event_pass, "_compiling", event_pass._Compiling())
+    monkeypatch.setattr(event_pass, "_entry", event_pass._Entry())
+    event_pass.compile_entry.cache_clear()
     both = Both(sw.Sliding(by="k", on="t", peak=sw.max("x").over(20)))
     time = 0
     while not both.taken and time < 1_000_000:

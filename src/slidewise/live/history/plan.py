@@ -8,15 +8,12 @@ when they have had enough events, a key with its next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from slidewise.kernels.keyed.history_layout import NUMBER
+from slidewise.live.compiling_thread import CompilingThread
 from slidewise.live.native import plan
 from slidewise.live.native.plan import spec_fits, store_of, types_in_event
-from slidewise.live.native.push import warm
 
 if TYPE_CHECKING:
     from slidewise.columns.frames import Frame
@@ -44,7 +41,7 @@ class HistoryOpening:
 
     def __init__(self, live: Revising) -> None:
         self._live = live
-        self._compiled: Callable[[], None] | None = None  # while a thread compiles: goes over once it is done
+        self._compiling: CompilingThread[HistoryStore] | None = None
         self._attempts = 0
 
     def _tries(self) -> bool:
@@ -56,8 +53,9 @@ class HistoryOpening:
     def consider(self, row: EventRow) -> None:
         """Let rows lie in arrays once their passes are compiled, if they hold an event like this."""
         live = self._live
-        if self._compiled is not None:
-            self._compiled()
+        if self._compiling is not None:
+            if self._compiling.is_done():
+                _begin(live, self._compiling.result)
             return
         if live.events < plan.FROM_EVENTS or not self._tries():
             return
@@ -69,7 +67,7 @@ class HistoryOpening:
             return
         floats = live.time_reader.fractions
         if plan.IN_BACKGROUND:
-            self._compiled = _in_background(live, types, floats, others)
+            self._compiling = CompilingThread(lambda: _warm_history_of(live, types, floats, others))
         else:
             _begin(live, history_of(live, types, floats, others))
 
@@ -121,26 +119,15 @@ def _begin(live: Revising, store: HistoryStore | None) -> None:
         live.history = HistoryWindows(live, store, states)
 
 
-def _in_background(live: Revising, types: dict[str, str], floats: bool, others: dict[str, str]) -> Callable[[], None]:
-    """Compile in a thread; the function that is returned goes over once that is done."""
-    stores: list[HistoryStore] = []
-
-    def make() -> None:
-        with suppress(Exception):  # trees go on
-            store = history_of(live, types, floats, others)
-            if store is not None:
-                warm(store.windows)
-                _warm_passes(store)
-                stores.append(store)
-
-    thread = Thread(target=make, name="slidewise-compile")
-    thread.start()
-
-    def go_over() -> None:
-        if not thread.is_alive():
-            _begin(live, stores[0] if stores else None)
-
-    return go_over
+def _warm_history_of(
+    live: Revising, types: dict[str, str], floats: bool, others: dict[str, str]
+) -> HistoryStore | None:
+    """The same with all passes compiled."""
+    store = history_of(live, types, floats, others)
+    if store is not None:
+        store.windows.warm()
+        _warm_passes(store)
+    return store
 
 
 def _warm_passes(store: HistoryStore) -> None:

@@ -7,10 +7,8 @@ of the plainest kind; it leaves what it does not read to `NativeWindows.push`, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from slidewise.kernels.keyed import events
 from slidewise.kernels.keyed import rows as passes
 from slidewise.kernels.keyed.memory import AddressBlock, Field
 from slidewise.kernels.keyed.objects import OBJECT, address_of_function, entry_of
+from slidewise.live.compiling_thread import CompilingThread
 from slidewise.live.event_times import NAIVE, ZONED
 from slidewise.live.native import plan
 
@@ -149,36 +148,27 @@ def knows_columns(live: Live, store: NativeStore) -> bool:
     return kind is not None or store.kind == passes.NO_TIME
 
 
-class _Compiling:
-    """The compiled function, which a thread loads or compiles while events go on without it."""
+class _Entry:
+    """The compiled function of this process, and the thread that compiles it."""
 
     def __init__(self) -> None:
-        self.thread: Thread | None = None
-        self.entry: Entry | None = None
-        self.done = False
-
-    def run(self) -> None:
-        with suppress(Exception):
-            self.entry = _compiled()
-        self.done = True
+        self.thread: CompilingThread[Entry] | None = None
 
 
-_compiling = _Compiling()
+_entry = _Entry()
 
 
 def event_entry() -> Entry | None:
     """The compiled function, or None as long as there is none."""
-    if not _compiling.done:
-        if not plan.IN_BACKGROUND or compiles_always():
-            _compiling.run()
-        elif _compiling.thread is None:
-            _compiling.thread = Thread(target=_compiling.run, name="slidewise-compile")
-            _compiling.thread.start()
-    return _compiling.entry if _compiling.done else None
+    if not plan.IN_BACKGROUND or compiles_always() or compile_entry.cache_info().currsize:
+        return compile_entry()
+    if _entry.thread is None:
+        _entry.thread = CompilingThread(compile_entry)
+    return _entry.thread.result if _entry.thread.is_done() else None
 
 
 @cache
-def _compiled() -> Entry | None:
+def compile_entry() -> Entry | None:
     """The compiled function; None where this Python keeps its objects in another way than expected."""
     read = entry_of(events.read_moment, OBJECT)
     take = entry_of(events.take_event, *_KINDS)

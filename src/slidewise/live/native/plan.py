@@ -8,11 +8,11 @@ From then on a key's windows go over with its next event: no event pays for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from slidewise.engine.window_spec import WindowSpec
+from slidewise.live.compiling_thread import CompilingThread
 from slidewise.operators.traits import Takes
 from slidewise.swag import DabaLite
 
@@ -82,7 +82,7 @@ class Opening:
     def __init__(self, live: Live, floats: frozenset[str] = frozenset()) -> None:
         self.floats = floats
         self._live = live
-        self._compiled: Callable[[], None] | None = None  # while a thread compiles: goes over once it is done
+        self._compiling: CompilingThread[NativeStore] | None = None
         self._attempts = 0
 
     def tries(self) -> bool:
@@ -96,18 +96,28 @@ class Opening:
     def consider(self, row: EventRow) -> None:
         """Let windows lie in arrays once their passes are compiled, if they hold an event like this."""
         live = self._live
-        if self._compiled is not None:
-            self._compiled()
+        if self._compiling is not None:
+            if self._compiling.is_done():
+                self._begin(self._compiling.result)
             return
         if live.events < FROM_EVENTS or not self.tries():
             return
         types = types_in_event(live, live.computed.extended(row))
         if types is not None and not live.kinds.unknown:
             types |= dict.fromkeys(self.floats | _columns_with_floats(live, types), "float64")
-            from slidewise.live.native import push
+            floats = live.time_reader.fractions
+            if IN_BACKGROUND:
+                self._compiling = CompilingThread(lambda: warm_store_of(live, types, floats))
+            else:
+                self._begin(store_of(live, types, floats))
 
-            begin = push.open_in_background if IN_BACKGROUND else push.open_windows
-            self._compiled = begin(live, types, live.time_reader.fractions)
+    def _begin(self, store: NativeStore | None) -> None:
+        """Go over to arrays, unless operators do not compile."""
+        self._live.opening = None
+        if store is not None:
+            from slidewise.live.native.push import open_windows
+
+            open_windows(self._live, store)
 
 
 def _columns_with_floats(live: Live, types: dict[str, str]) -> set[str]:
@@ -145,6 +155,18 @@ def store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStore | N
     if kind == passes.WHOLE and floats:
         kind = passes.FLOATS
     store.fill(live.specs, [of_spec for of_spec in kernels if of_spec is not None], kind, live.late == "drop")
+    return store
+
+
+def warm_store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStore | None:
+    """The same with all passes compiled, also the one over single events, and all modules imported."""
+    import slidewise.live.native.push  # noqa: F401
+    from slidewise.live.native.event_pass import compile_entry
+
+    store = store_of(live, types, floats)
+    if store is not None:
+        store.warm()
+        compile_entry()
     return store
 
 

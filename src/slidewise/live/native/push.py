@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slidewise.engine.computed.columns import like_column
@@ -14,7 +11,7 @@ from slidewise.live.key_state import KeyState
 from slidewise.live.native.conversion import adopt, check_times
 from slidewise.live.native.event_pass import EventPass, event_entry, knows_columns, may_have_pass
 from slidewise.live.native.moving import Move, is_frozen, is_large
-from slidewise.live.native.plan import EXACT, MOST_MISFITS, Misfit, Opening, store_of
+from slidewise.live.native.plan import EXACT, MOST_MISFITS, Misfit, Opening
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
 from slidewise.live.operator_errors import checked_arguments
@@ -391,47 +388,8 @@ class NativeWindows:
         return result
 
 
-def open_windows(live: Live, types: dict[str, str], floats: bool) -> None:
-    """Let a live definition go over to arrays, unless its operators do not compile for columns of these types."""
-    live.opening = None
-    store = store_of(live, types, floats)
-    if store is not None:
-        _begin(live, store)
-
-
-def open_in_background(live: Live, types: dict[str, str], floats: bool) -> Callable[[], None]:
-    """The same, compiled by a thread of its own; the function that is returned goes over once that is done."""
-    stores: list[NativeStore] = []
-
-    def make() -> None:
-        with suppress(Exception):  # panes go on
-            store = store_of(live, types, floats)
-            if store is not None:
-                warm(store)
-                stores.append(store)
-
-    thread = Thread(target=make, name="slidewise-compile")
-    thread.start()
-
-    def go_over() -> None:
-        if not thread.is_alive():
-            live.opening = None
-            if stores:
-                _begin(live, stores[0])
-
-    return go_over
-
-
-def warm(store: NativeStore) -> None:
-    """Run every pass once over a row, which is forgotten again."""
-    store.new_slots([None])
-    store.one_slot[0] = store.slots[None]
-    passes.arrive(store.block.address, 1)
-    store.run(1)
-    store.release(None)
-
-
-def _begin(live: Live, store: NativeStore) -> None:
+def open_windows(live: Live, store: NativeStore) -> None:
+    """Let a live definition's windows lie in a store, which is empty; keys go over with their next events."""
     states = KeyStates(live.key_states, store, live.specs)
     live.key_states = states
     live.native = NativeWindows(live, store, states)

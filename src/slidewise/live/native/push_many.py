@@ -18,7 +18,7 @@ from slidewise.live.batch.incoming import KeyedRows, values_at
 from slidewise.live.event_times import NAIVE, NUMBER, ZONED
 from slidewise.live.keys import SIMPLE, canonical
 from slidewise.live.missing_values import NANS
-from slidewise.live.native.plan import Misfit
+from slidewise.live.native.plan import Misfit, store_of
 from slidewise.live.native.store import MemberStore, SpecStore
 from slidewise.live.types import Key
 
@@ -271,7 +271,10 @@ def open_for(live: Live, frame: Frame) -> None:
         return
     found = types_in_frame(live, frame)
     if found is not None:
-        open_windows(live, *found)
+        live.opening = None
+        store = store_of(live, *found)
+        if store is not None:
+            open_windows(live, store)
 
 
 def types_in_frame(live: Live, frame: Frame) -> tuple[dict[str, str], bool] | None:

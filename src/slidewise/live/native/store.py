@@ -351,6 +351,14 @@ class NativeStore:
         finally:
             self.row_room.put_back(kept)
 
+    def warm(self) -> None:
+        """Run every pass once over a row, which is forgotten again."""
+        self.new_slots([None])
+        self.one_slot[0] = self.slots[None]
+        passes.arrive(self.block.address, 1)
+        self.run(1)
+        self.release(None)
+
     def release_rows(self) -> None:
         """Let go of the fields of a large batch."""
         for spec in self.specs:
