@@ -361,6 +361,20 @@ def test_datetimes_are_read_where_they_lie(moment: datetime, zoned: bool) -> Non
     assert read(moment.replace(tzinfo=UTC if zoned else None)) == expected + zoned
 
 
+@pytest.mark.parametrize("name", ["compile_entry", "address_of_function"])
+def test_where_it_cannot_be_compiled_python_goes_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise TypeError("no such thing")
+
+    monkeypatch.setattr(event_pass, name, fail)
+    both = Both(sw.Sliding(by="k", on="t", peak=sw.max("x").over(20)))
+    for time in range(50):
+        assert both.push({"k": 0, "t": time, "x": 0.5}) == {"peak": 0.5}
+    assert both.live.native is not None
+    assert both.taken == 0
+    both.agree()
+
+
 def test_a_thread_makes_it_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "IN_BACKGROUND", True)
     monkeypatch.delenv(tiers.VARIABLE, raising=False)

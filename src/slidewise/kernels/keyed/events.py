@@ -191,8 +191,7 @@ def _read_inputs(block: int, program: int, row: int, readers: int) -> int:
             if not counts and flag != load_int64(program, FALSE) and flag != load_int64(program, NONE):
                 return 0
         readers += 24
-        reads = counts
-        for c in range(columns if reads else 0):
+        for c in range(columns if counts else 0):
             column = readers + 24 * c
             read = _read_column(block, program, row, column) if counts else 0
             if read < 0 or (not counts and dict_get(row, load_int64(column, 0)) == 0):

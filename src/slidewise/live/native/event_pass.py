@@ -7,6 +7,7 @@ of the plainest kind; it leaves what it does not read to `NativeWindows.push`, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -161,7 +162,9 @@ _entry = _Entry()
 def event_entry() -> Entry | None:
     """The compiled function, or None as long as there is none."""
     if not plan.IN_BACKGROUND or compiles_always() or compile_entry.cache_info().currsize:
-        return compile_entry()
+        with suppress(Exception):  # events go through Python then
+            return compile_entry()
+        return None
     if _entry.thread is None:
         _entry.thread = CompilingThread(compile_entry)
     return _entry.thread.result if _entry.thread.is_done() else None

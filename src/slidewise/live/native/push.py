@@ -83,7 +83,11 @@ class NativeWindows:
             entry = event_entry()
             if entry is None or not knows_columns(live, self.store):
                 return
-            self.event_pass = EventPass(live, self.store, entry)
+            try:
+                self.event_pass = EventPass(live, self.store, entry)
+            except Exception:  # the event is in by now, and what Numba refuses is none of its errors
+                self._may_have_pass = False
+                return
         elif self.store.kind == passes.WHOLE and live.time_reader.fractions:
             return
         asks = self._left <= _FEW_LEFT + self.event_pass.taken // 4 or not self._left % _FEW_LEFT
