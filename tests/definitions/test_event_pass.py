@@ -58,6 +58,7 @@ class Both:
             mine, theirs = mine[:1], theirs[:1]
         assert same(mine, theirs), f"{mine} instead of {theirs} for {row}"
         if type(mine) is dict:
+            assert list(mine) == list(theirs)
             assert list(map(type, mine.values())) == list(map(type, theirs.values()))
         return mine
 
