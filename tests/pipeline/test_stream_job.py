@@ -9,7 +9,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +28,7 @@ from slidewise.pipeline.job.toml_document import JobError
 from slidewise.pipeline.run import run
 from slidewise.pipeline.stream.queries import as_messages, rejected_batch
 from slidewise.pipeline.stream.run import run_stream_job
+from slidewise.pipeline.stream.stop_flag import StopFlag
 from slidewise.spark.failures import reason
 
 pytestmark = QUIET
@@ -276,7 +276,7 @@ def test_a_query_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> Non
     assert "\n" not in reason(failed.value)
     assert "'total'" in reason(failed.value)
     assert not spark.streams.active
-    stopping = Event()
+    stopping = StopFlag()
     stopping.set()
     assert run_stream_job(read_job(tmp_path / "job.toml", stream=True), spark, stopping=stopping).batches == 0
 

@@ -239,14 +239,15 @@ def test_a_checkpoint_is_locked_by_one_run(tmp_path: Path) -> None:
 
 WAITING = """\
 import sys, time
-from threading import Event
 from rich.console import Console
 from slidewise.pipeline.stream.command import ending
-stopping = Event()
+from slidewise.pipeline.stream.stop_flag import StopFlag
+stopping = StopFlag()
 with ending(stopping, Console()) as install:
     install()
     sys.stdout.write("ready\\n"); sys.stdout.flush()
-    stopping.wait()
+    while not stopping.is_set():
+        time.sleep(0.01)
     sys.stdout.write("ending\\n"); sys.stdout.flush()
     time.sleep(600 if sys.argv[1] == "twice" else 0)
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import current_thread, main_thread
 from types import FrameType
 
 from rich.box import SIMPLE_HEAD
@@ -27,6 +27,7 @@ from slidewise.pipeline.stream.prometheus import served
 from slidewise.pipeline.stream.queries import check_outputs, rows_path
 from slidewise.pipeline.stream.run import run_stream_job
 from slidewise.pipeline.stream.source import stream_of_job
+from slidewise.pipeline.stream.stop_flag import StopFlag
 from slidewise.spark.upgrade.plan import plan_upgrade
 
 STREAM = "stream"
@@ -56,7 +57,7 @@ def stream_file(
         sink_options={**job.sink_options, **wanted.sink_options},
     )
     stream = stream_of_job(job)
-    numbers, seconds, stopping = StreamNumbers(), dict[str, float](), Event()
+    numbers, seconds, stopping = StreamNumbers(), dict[str, float](), StopFlag()
     conf = {**job.conf, **settings.conf}
     with locked(stream.checkpoint), served(numbers, wanted.metrics) as address, ending(stopping, console) as install:
         check_outputs(job)
@@ -86,7 +87,7 @@ def _check_settings(settings: RunSettings) -> None:
         )
 
 
-def _noting(display: StreamDisplay, stopping: Event) -> Callable[[StreamNumbers], None]:
+def _noting(display: StreamDisplay, stopping: StopFlag) -> Callable[[StreamNumbers], None]:
     """An update of the display that says once that the stream is ending."""
 
     def update(numbers: StreamNumbers) -> None:
@@ -98,7 +99,7 @@ def _noting(display: StreamDisplay, stopping: Event) -> Callable[[StreamNumbers]
 
 
 @contextmanager
-def ending(stopping: Event, console: Console) -> Iterator[Callable[[], None]]:
+def ending(stopping: StopFlag, console: Console) -> Iterator[Callable[[], None]]:
     """Let the first SIGTERM or Ctrl-C set `stopping`, and the second end the process at once.
 
     What is given installs the handlers again. Only the main thread of a process can do that; elsewhere nothing is done.

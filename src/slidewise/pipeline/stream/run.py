@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from threading import Event
 from typing import TYPE_CHECKING
 
 from slidewise.errors import SlidewiseError
@@ -13,6 +12,7 @@ from slidewise.pipeline.stream.numbers import StreamNumbers
 from slidewise.pipeline.stream.progress_queue import ProgressQueue, listening
 from slidewise.pipeline.stream.queries import answers_writer, check_outputs, rejected_writer, start
 from slidewise.pipeline.stream.source import stream_of_job
+from slidewise.pipeline.stream.stop_flag import StopFlag
 from slidewise.spark.stream.query import SHARDS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run_stream_job(
     spark: SparkSession,
     numbers: StreamNumbers | None = None,
     update: Update | None = None,
-    stopping: Event | None = None,
+    stopping: StopFlag | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> StreamNumbers:
     """Run the job over its stream on this session, until the stream ends or `stopping` is set; its numbers.
@@ -41,7 +41,7 @@ def run_stream_job(
     finished first. `conf` are settings of the session that stay as they are.
     """
     numbers = numbers or StreamNumbers()
-    update, stopping = update or (lambda _numbers: None), stopping or Event()
+    update, stopping = update or (lambda _numbers: None), stopping or StopFlag()
     check_outputs(job)
     settings = settings_of(job, spark, conf or {})
     with temporary_settings(spark, settings), listening(spark) as queue:
@@ -78,7 +78,7 @@ def settings_of(job: Job, spark: SparkSession, conf: Mapping[str, str]) -> dict[
 
 
 def _follow(
-    queries: list[StreamingQuery], queue: ProgressQueue, numbers: StreamNumbers, update: Update, stopping: Event
+    queries: list[StreamingQuery], queue: ProgressQueue, numbers: StreamNumbers, update: Update, stopping: StopFlag
 ) -> None:
     """Wait for the end of all queries, or for `stopping`; the error of one that failed is raised."""
     main = str(queries[0].runId)
