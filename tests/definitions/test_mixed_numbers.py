@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -73,6 +74,65 @@ def test_floats_that_come_after_many_whole_numbers() -> None:
     assert len(live.native.store.slots) == len(live) == len(expected) == 41
     assert live.stats == expected.stats
     assert live.event_pass.taken > 3_000
+
+
+def test_columns_that_are_seldom_all_there() -> None:
+    """Types are learnt column by column: no event has a number in all of them."""
+    names = [f"c{i}" for i in range(8)]
+    health = sw.Sliding(by="k", on="t", columns={name: sw.max(name).over(30) for name in names})
+    live, expected = both(health)
+    choose = random.Random(8)
+    for time in range(1_500):
+        row = {name: None if i == time % 8 or choose.random() < 0.5 else 1.5 * i for i, name in enumerate(names)}
+        row |= {"k": choose.randrange(4), "t": time}
+        assert same(live.push(row), expected.push(row))
+    assert live.native is not None
+    assert live.event_pass.taken > 1_000
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_column_of_floats_is_known_by_its_first_float(first: int) -> None:
+    """Whichever event is the one at which arrays are made."""
+    health = sw.Sliding(by="k", on="t", top=sw.max("x").over("all"), total=sw.sum("x").over("all"))
+    live, expected = both(health)
+    for time in range(300):
+        row = {"k": time % 3, "t": time, "x": 20 if (time + first) % 2 else 20.5}
+        assert same(live.push(row), expected.push(row))
+    assert live.native is not None
+    assert live.native.misfits == 0
+    assert live.native.store.inputs["x"].dtype == "float64"
+
+
+def test_what_is_rare_does_not_end_it() -> None:
+    health = sw.Sliding(by="k", on="t", peak=sw.max("x").over(20))
+    live, expected = both(health)
+    for time in range(20_000):
+        row = {"k": time % 5, "t": time, "x": 2**60 if time % 1_000 == 999 else 20.5}
+        assert same(live.push(row), expected.push(row))
+    assert live.native is not None
+    assert live.native.misfits >= plan.MOST_MISFITS
+
+
+def test_arrays_come_back_at_once_after_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
+    health = sw.Sliding(by="k", on="t", peak=sw.max("x").over(20))
+    monkeypatch.setattr(plan, "IN_BACKGROUND", True)
+    live = health.live()
+    time = 0
+    while live.native is None and time < 1_000_000:
+        live.push({"k": 0, "t": time, "x": 0.5})
+        time += 1
+    assert live.native is not None
+    restored = health.restore(live.snapshot())
+    for later in range(3):
+        restored.push({"k": 0, "t": time + later, "x": 0.5})
+    assert restored.native is not None
+
+
+def test_times_beyond_what_utc_has() -> None:
+    zone = timezone(timedelta(hours=-11))
+    latest = sw.Sliding(by="k", on="t", latest=sw.max("t").over("10 minutes"))
+    with pytest.raises(sw.InputError, match="lies in no year that UTC has"):
+        latest.live().push({"k": 0, "t": datetime.max.replace(tzinfo=zone)})
 
 
 def test_whole_numbers_that_no_float_holds() -> None:

@@ -25,7 +25,10 @@ def plain_value(value: Any) -> Any:
     value = _in_nanoseconds(value) if getattr(value, "dtype", None) is not None else value
     value = plain(value)
     if isinstance(value, datetime) and value.tzinfo is not None and value.tzinfo is not UTC:
-        return value.astimezone(UTC)
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:
+            raise InputError(f"{value!r} lies in no year that UTC has; leave the event out, or mend the time") from None
     return value
 
 

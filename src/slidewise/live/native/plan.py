@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from slidewise.engine.event_values import plain_value
 from slidewise.engine.window_spec import WindowSpec
 from slidewise.live.compiling_thread import CompilingThread
 from slidewise.operators.traits import Takes
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from slidewise.live.types import EventRow
 
 FROM_EVENTS = 2_000
-MOST_MISFITS = 16  # events or batches that arrays do not hold, after which they are given up
+MOST_MISFITS = 16  # events or batches that arrays do not hold, after which they are given up, unless these are rare
+RARE = 64  # events for each of them
 IN_BACKGROUND = True  # whether single events go on in panes while a thread compiles; batches wait for it
 _PLAIN_KINDS = ("rows", "time", "running")
 EXACT = 2**53  # whole numbers up to this one are floats without loss
@@ -76,12 +78,13 @@ def _member_fits(operator: Any, algorithm: Any) -> bool:
 class Opening:
     """What leads a live definition from panes to arrays: it looks at events until there have been enough of them.
 
-    `floats` are columns that have had floats among whole numbers.
+    `floats` are columns that are known to have floats.
     """
 
     def __init__(self, live: Live, floats: frozenset[str] = frozenset()) -> None:
-        self.floats = floats
         self._live = live
+        self._names = {name for spec in live.specs for name in spec.columns}
+        self._types = dict.fromkeys(floats, "float64")  # of columns, as far as events have shown them
         self._compiling: CompilingThread[NativeStore] | None = None
         self._attempts = 0
 
@@ -94,22 +97,40 @@ class Opening:
         return live.opening is not None
 
     def consider(self, row: EventRow) -> None:
-        """Let windows lie in arrays once their passes are compiled, if they hold an event like this."""
+        """Let windows lie in arrays once their passes are compiled, if events have numbers in all columns."""
         live = self._live
         if self._compiling is not None:
             if self._compiling.is_done():
                 self._begin(self._compiling.result)
             return
-        if live.events < FROM_EVENTS or not self.tries():
+        fits = self._learn(row)
+        if live.events < FROM_EVENTS or (not fits and not self.tries()) or live.kinds.unknown:
             return
-        types = types_in_event(live, live.computed.extended(row))
-        if types is not None and not live.kinds.unknown:
-            types |= dict.fromkeys(self.floats | _columns_with_floats(live, types), "float64")
+        if self._names <= self._types.keys() and live.aside.released is None:
+            types = {name: self._types[name] for name in self._names}
+            types |= dict.fromkeys(_columns_with_floats(live, types), "float64")
             floats = live.time_reader.fractions
-            if IN_BACKGROUND:
+            if IN_BACKGROUND and not was_opened(live, types, floats):
                 self._compiling = CompilingThread(lambda: warm_store_of(live, types, floats))
             else:
                 self._begin(store_of(live, types, floats))
+
+    def _learn(self, row: EventRow) -> bool:
+        """Note the types of the columns in an event; whether it has a number, or nothing, in each. A column that has
+        had a float is one of floats."""
+        try:
+            values = self._live.computed.extended(row)
+        except Exception:  # which the panes refuse, in their words
+            return False
+        fits = True
+        for name in self._names:
+            value = plain_value(values.get(name))
+            dtype = _NUMBERS.get(type(value))
+            if dtype is None:
+                fits = fits and value is None
+            elif dtype == "float64" or name not in self._types:
+                self._types[name] = dtype
+        return fits
 
     def _begin(self, store: NativeStore | None) -> None:
         """Go over to arrays, unless operators do not compile."""
@@ -141,6 +162,18 @@ def native_windows(live: Live, filtered: FilteredBatch) -> NativeWindows | None:
     return live.native
 
 
+_OPENED: set[tuple[str, tuple[tuple[str, str], ...], bool]] = set()  # what this process has compiled
+
+
+def was_opened(live: Live, types: dict[str, str], floats: bool) -> bool:
+    """Whether this process has had a store for a definition and columns like these, so that all is compiled."""
+    return _kind_of_store(live, types, floats) in _OPENED
+
+
+def _kind_of_store(live: Live, types: dict[str, str], floats: bool) -> tuple[str, tuple[tuple[str, str], ...], bool]:
+    return repr(live.definition), tuple(sorted(types.items())), floats
+
+
 def store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStore | None:
     """An empty store for columns of these types, and times that are floats or not; None where an operator does not
     compile for them."""
@@ -167,6 +200,7 @@ def warm_store_of(live: Live, types: dict[str, str], floats: bool) -> NativeStor
     if store is not None:
         store.warm()
         compile_entry()
+        _OPENED.add(_kind_of_store(live, types, floats))
     return store
 
 

@@ -11,7 +11,7 @@ from slidewise.live.key_state import KeyState
 from slidewise.live.native.conversion import adopt, check_times
 from slidewise.live.native.event_pass import EventPass, event_entry, knows_columns, may_have_pass
 from slidewise.live.native.moving import Move, is_frozen, is_large
-from slidewise.live.native.plan import EXACT, MOST_MISFITS, Misfit, Opening
+from slidewise.live.native.plan import EXACT, MOST_MISFITS, RARE, Misfit, Opening
 from slidewise.live.native.states import KeyStates
 from slidewise.live.native.store import NativeStore
 from slidewise.live.operator_errors import checked_arguments
@@ -35,6 +35,7 @@ class NativeWindows:
         self.store = store
         self.states = states
         self.misfits = 0
+        self._events_before = live.events
         self.floats: set[str] = set()  # columns of whole numbers in which floats have come
         self.table_plan: Any = None  # how Arrow tables of the newest schema are read
         self.refused_schema: Any = None  # one that no plan reads
@@ -379,11 +380,12 @@ class NativeWindows:
         del states.panes[key]
 
     def misfit(self, result: T) -> T:
-        """Note that the panes took in what the arrays do not hold, with this result; after many such the arrays are
-        given up, key by key; they may come again with columns of floats in the place of whole numbers."""
+        """Note that the panes took in what the arrays do not hold, with this result; after many such, unless they are
+        rare, the arrays are given up, key by key. They come again where floats came in columns of whole numbers."""
         live = self.live
         self.misfits += 1
-        if self.misfits >= MOST_MISFITS and live.native is self:
+        is_rare = self.misfits * RARE < live.events - self._events_before
+        if self.misfits >= MOST_MISFITS and not is_rare and live.native is self:
             live.native = None
             if live.buffer is not None:
                 live.buffer.spill()
